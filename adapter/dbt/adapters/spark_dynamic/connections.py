@@ -1,0 +1,216 @@
+"""Connections: dbt-spark's, with embedded sessions that are isolated from each other."""
+
+import datetime
+from collections.abc import Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+
+from dbt.adapters.contracts.connection import AdapterResponse, Connection, ConnectionState
+from dbt.adapters.spark.connections import (
+    SparkConnectionManager,
+    SparkConnectionMethod,
+    SparkConnectionWrapper,
+    SparkCredentials,
+)
+from dbt.adapters.spark_dynamic.embedded import Home
+from dbt_common.exceptions import DbtDatabaseError
+
+if TYPE_CHECKING:
+    import agate
+    from pyspark.sql import DataFrame, SparkSession
+
+# Settings that change results. They are set on every connection of every method, so that a
+# model means the same wherever it runs; Spark's own defaults differ between methods.
+RESULT_SETTINGS = {
+    "spark.sql.ansi.enabled": "true",
+    "spark.sql.session.timeZone": "UTC",
+}
+
+
+@dataclass
+class SparkDynamicCredentials(SparkCredentials):
+    """The profile. Only `type` and `schema` are needed; the rest describes other Sparks."""
+
+    method: SparkConnectionMethod = SparkConnectionMethod.SESSION
+    host: str | None = "localhost"
+    home: str | None = None
+    state_schema: str | None = None
+
+    def __post_init__(self) -> None:
+        chosen = {key: str(value) for key, value in self.server_side_parameters.items()}
+        super().__post_init__()
+        # dbt-spark switches ANSI off here whatever the profile says.
+        self.server_side_parameters = {**RESULT_SETTINGS, **chosen}
+
+    @property
+    def type(self) -> str:
+        """The adapter's name in profiles."""
+        return "spark_dynamic"
+
+    def _connection_keys(self) -> tuple[str, ...]:
+        if self.method == SparkConnectionMethod.SESSION:
+            return ("method", "schema", "state_schema", "home")
+        return (*super()._connection_keys(), "state_schema")
+
+
+class SessionHandle(SparkConnectionWrapper):
+    """A cursor-like handle on one Spark session, which starts with the first statement."""
+
+    def __init__(self, credentials: SparkDynamicCredentials) -> None:
+        self._home = Home.at(credentials.home)
+        self._settings = credentials.server_side_parameters
+        self._session: SparkSession | None = None
+        self._frame: DataFrame | None = None
+        self._rows: list[Any] | None = None
+
+    @property
+    def session(self) -> "SparkSession":
+        """The session of this connection alone."""
+        if self._session is None:
+            from dbt.adapters.spark_dynamic.session import session_for_connection
+
+            self._session = session_for_connection(self._home, self._settings)
+        return self._session
+
+    def cursor(self) -> "SessionHandle":
+        """Forget the previous result."""
+        self._frame = self._rows = None
+        return self
+
+    def cancel(self) -> None:
+        """Stop the jobs of this session only."""
+        if self._session is not None:
+            self._session.interruptAll()
+
+    def close(self) -> None:
+        """Let the session go; its temporary views and settings go with it."""
+        self._frame = self._rows = self._session = None
+
+    def rollback(self, *args: Any, **kwargs: Any) -> None:
+        """Do nothing: Spark has no transactions across statements."""
+
+    def execute(self, sql: str, bindings: list[Any] | None = None) -> None:
+        """Run a statement; a query runs when its rows are fetched or `finish` is called."""
+        text = sql.strip().removesuffix(";")
+        if bindings:
+            text = text % tuple(literal(value) for value in bindings)
+        try:
+            self._frame = self.session.sql(text)
+        except Exception as error:
+            raise self._database_error(error) from error
+
+    def fetchall(self) -> list[Any]:
+        """Return all rows of the last statement."""
+        if self._rows is None:
+            try:
+                self._rows = self._frame.collect() if self._frame is not None else []
+            except Exception as error:
+                raise self._database_error(error) from error
+        return self._rows
+
+    def fetchone(self) -> Any:
+        """Return the next row, or None."""
+        rows = self.fetchall()
+        return rows.pop(0) if rows else None
+
+    def finish(self) -> None:
+        """Run a query whose rows nobody asked for: its side effects and errors are wanted."""
+        frame, self._frame = self._frame, None
+        if frame is None or self._rows is not None or not frame.columns or frame.isLocal():
+            return
+        try:
+            frame.write.format("noop").mode("overwrite").save()
+        except Exception as error:
+            raise self._database_error(error) from error
+
+    @property
+    def description(self) -> Sequence[tuple[str, Any, None, None, None, None, bool]]:
+        """Names and types of the last result's columns."""
+        fields = self._frame.schema.fields if self._frame is not None else []
+        return [
+            (f.name, f.dataType.simpleString(), None, None, None, None, f.nullable) for f in fields
+        ]
+
+    def _database_error(self, error: Exception) -> Exception:
+        from pyspark.errors import PySparkException
+
+        if isinstance(error, PySparkException):
+            text = str(error)
+        elif hasattr(error, "java_exception"):
+            text = str(error.java_exception)
+        else:
+            return error
+        # Spark repeats the JVM's stack below the message; it is in the log.
+        message = text.split("\nJVM stacktrace:")[0].split("\n\tat ")[0].rstrip()
+        return DbtDatabaseError(f"{message}\nSpark log: {self._home.log}")
+
+
+class SparkDynamicConnectionManager(SparkConnectionManager):
+    """Opens connections whose settings are the profile's, on every method."""
+
+    TYPE = "spark_dynamic"
+
+    @classmethod
+    def open(cls, connection: Connection) -> Connection:
+        """Open a session of our own, or dbt-spark's connection with our settings set on it."""
+        if connection.state == ConnectionState.OPEN:
+            return connection
+        credentials = connection.credentials
+        assert isinstance(credentials, SparkDynamicCredentials)
+        if credentials.method == SparkConnectionMethod.SESSION:
+            connection.handle = SessionHandle(credentials)
+            connection.state = ConnectionState.OPEN
+            return connection
+        opened: Connection = super().open(connection)
+        # Parameters passed at connect time do not arrive over thrift.
+        for key, value in credentials.server_side_parameters.items():
+            opened.handle.cursor().execute(set_statement(key, value))
+        return opened
+
+    def execute(
+        self, sql: str, auto_begin: bool = False, fetch: bool = False, limit: int | None = None
+    ) -> tuple[AdapterResponse, "agate.Table"]:
+        """Run a statement to its end, also when nobody fetches its rows."""
+        response, table = super().execute(sql, auto_begin, fetch, limit)
+        handle = self.get_thread_connection().handle
+        if not fetch and isinstance(handle, SessionHandle):
+            with self.exception_handler(sql):
+                handle.finish()
+        return response, table
+
+
+def set_statement(key: str, value: str) -> str:
+    """Return a SET whose value arrives unchanged.
+
+    >>> set_statement("a.b", "x`y;z")
+    'SET `a.b`=`x``y;z`'
+    """
+    # `${…}` would be substituted by Spark wherever it stands.
+    if "${" in value:
+        raise ValueError(f"A setting cannot contain '${{': {value!r}")
+    return f"SET `{key}`=`{value.replace('`', '``')}`"
+
+
+def literal(value: Any) -> str:
+    """Return a value as Spark SQL, exactly.
+
+    >>> literal("O'Brien"), literal(None), literal(Decimal("1.50"))
+    ("'O\\\\'Brien'", 'NULL', '1.50')
+    """
+    if value is None:
+        return "NULL"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, float):
+        return f"double('{value!r}')"
+    if isinstance(value, (int, Decimal)):
+        return f"{value:f}" if isinstance(value, Decimal) else str(value)
+    if isinstance(value, datetime.datetime):
+        return f"timestamp_ntz'{value.replace(tzinfo=None).isoformat(sep=' ')}'"
+    if isinstance(value, datetime.date):
+        return f"date'{value.isoformat()}'"
+    if isinstance(value, datetime.timedelta):
+        return f"'{value}'"
+    escaped = str(value).replace("\\", "\\\\").replace("'", "\\'")
+    return f"'{escaped}'"

@@ -1,0 +1,30 @@
+"""Errors that people see. The first line of each is `CODE: sentence`."""
+
+from dbt_common.exceptions import CompilationError, DbtRuntimeError
+
+
+class EmbeddedSparkError(DbtRuntimeError):
+    """The embedded Spark could not be started or used."""
+
+    @property
+    def type(self) -> str:
+        """The headline that dbt prints."""
+        return "Embedded Spark"
+
+
+class RefreshError(DbtRuntimeError):
+    """A dynamic table could not be refreshed; it still holds what it held before."""
+
+    @property
+    def type(self) -> str:
+        """The headline that dbt prints."""
+        return "Dynamic Table"
+
+
+class ConfigurationError(CompilationError):
+    """Configs of dynamic tables that cannot be used."""
+
+    @property
+    def type(self) -> str:
+        """The headline that dbt prints."""
+        return "Configuration"

@@ -1,0 +1,100 @@
+"""Spark sessions inside the dbt process: one JVM, one session for each dbt connection."""
+
+import logging
+import threading
+from contextlib import AbstractContextManager, nullcontext
+from typing import IO, Any
+
+from dbt.adapters.events.logging import AdapterLogger
+from dbt.adapters.spark_dynamic.embedded import Home, launch_settings, uses_own_metastore
+from dbt.adapters.spark_dynamic.errors import EmbeddedSparkError
+from dbt.adapters.spark_dynamic.files import cache_directory, claim
+from dbt.adapters.spark_dynamic.java import java_home
+from pyspark import SparkConf, SparkContext
+from pyspark.java_gateway import launch_gateway
+from pyspark.sql import SparkSession
+
+logger = AdapterLogger("Spark")
+
+_start = threading.Lock()
+_claims: list[IO[str]] = []
+
+
+def root_session(home: Home, chosen: dict[str, str]) -> SparkSession:
+    """Return the process's Spark session, starting the JVM if there is none yet.
+
+    A session that the process already has (a notebook, a test) is used as it is.
+    """
+    with _start:
+        running = SparkSession.getActiveSession() or SparkSession._instantiatedSession
+        if running is not None and running.sparkContext._jsc is not None:
+            return running
+        return _start_jvm(home, chosen)
+
+
+def session_for_connection(home: Home, chosen: dict[str, str]) -> SparkSession:
+    """Return a session of its own: settings and temporary views reach no other connection."""
+    session = root_session(home, chosen).newSession()
+    for key, value in chosen.items():
+        if session.conf.isModifiable(key):
+            session.conf.set(key, value)
+    return session
+
+
+def _start_jvm(home: Home, chosen: dict[str, str]) -> SparkSession:
+    # Spark's Python side repeats every failed statement as one long JSON line on the screen.
+    logging.getLogger("SQLQueryContextLogger").disabled = True
+    if uses_own_metastore(chosen):
+        home.path.mkdir(parents=True, exist_ok=True)
+        _claim_metastore(home)
+    home.prepare()
+    logger.debug(f"Starting embedded Spark, log: {home.log}")
+    with _progress(), home.log.open("ab") as log:
+        java = java_home(cache_directory())
+        conf = SparkConf(loadDefaults=False)
+        conf.setAll(list(launch_settings(home, chosen).items()))
+        try:
+            return _connect(conf, java, log)
+        except Exception as error:
+            raise EmbeddedSparkError(
+                f"SPARK_NOT_STARTED: The embedded Spark did not start. Its log: {home.log}\n{error}"
+            ) from error
+
+
+def _connect(conf: SparkConf, java: str, log: IO[bytes]) -> SparkSession:
+    import os
+
+    before = os.environ.get("JAVA_HOME")
+    os.environ["JAVA_HOME"] = java
+    try:
+        # Started by hand, because only so the JVM's own output goes to the log.
+        gateway = launch_gateway(conf, popen_kwargs={"stdout": log, "stderr": log})
+    finally:
+        if before is None:
+            del os.environ["JAVA_HOME"]
+        else:
+            os.environ["JAVA_HOME"] = before
+    SparkContext._ensure_initialized(gateway=gateway, conf=conf)
+    return SparkSession.builder.config(conf=conf).getOrCreate()
+
+
+def _claim_metastore(home: Home) -> None:
+    held = claim(home.lock)
+    if held is None:
+        owner = home.lock.read_text() or "unknown"
+        raise EmbeddedSparkError(
+            f"METASTORE_IN_USE: Another process (pid {owner}) is using the embedded Spark at "
+            f"{home.path}, and it serves one process at a time. Wait for it to end, give this "
+            "one another `home` in the profile, or connect both to a Spark server "
+            "(`method: thrift`)."
+        )
+    _claims.append(held)
+
+
+def _progress() -> AbstractContextManager[Any]:
+    from rich.console import Console
+
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        return nullcontext()
+    return console.status("Starting Spark (the first time, the Delta jars are fetched too) …")
