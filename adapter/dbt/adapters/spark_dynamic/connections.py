@@ -1,9 +1,7 @@
 """Connections: dbt-spark's, with embedded sessions that are isolated from each other."""
 
-import datetime
 from collections.abc import Sequence
 from dataclasses import dataclass
-from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from dbt.adapters.contracts.connection import AdapterResponse, Connection, ConnectionState
@@ -15,6 +13,9 @@ from dbt.adapters.spark.connections import (
 )
 from dbt.adapters.spark_dynamic.embedded import Home
 from dbt_common.exceptions import DbtDatabaseError
+
+from spark_dynamic.apply.commit import set_statement
+from spark_dynamic.literals import literal
 
 if TYPE_CHECKING:
     import agate
@@ -109,6 +110,14 @@ class SessionHandle(SparkConnectionWrapper):
                 raise self._database_error(error) from error
         return self._rows
 
+    def project(self, expressions: list[str]) -> list[dict[str, Any]]:
+        """Return expressions over the last result; commands cannot stand in a FROM."""
+        assert self._frame is not None
+        try:
+            return [row.asDict() for row in self._frame.selectExpr(*expressions).collect()]
+        except Exception as error:
+            raise self._database_error(error) from error
+
     def fetchone(self) -> Any:
         """Return the next row, or None."""
         rows = self.fetchall()
@@ -178,39 +187,3 @@ class SparkDynamicConnectionManager(SparkConnectionManager):
             with self.exception_handler(sql):
                 handle.finish()
         return response, table
-
-
-def set_statement(key: str, value: str) -> str:
-    """Return a SET whose value arrives unchanged.
-
-    >>> set_statement("a.b", "x`y;z")
-    'SET `a.b`=`x``y;z`'
-    """
-    # `${…}` would be substituted by Spark wherever it stands.
-    if "${" in value:
-        raise ValueError(f"A setting cannot contain '${{': {value!r}")
-    return f"SET `{key}`=`{value.replace('`', '``')}`"
-
-
-def literal(value: Any) -> str:
-    """Return a value as Spark SQL, exactly.
-
-    >>> literal("O'Brien"), literal(None), literal(Decimal("1.50"))
-    ("'O\\\\'Brien'", 'NULL', '1.50')
-    """
-    if value is None:
-        return "NULL"
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, float):
-        return f"double('{value!r}')"
-    if isinstance(value, (int, Decimal)):
-        return f"{value:f}" if isinstance(value, Decimal) else str(value)
-    if isinstance(value, datetime.datetime):
-        return f"timestamp_ntz'{value.replace(tzinfo=None).isoformat(sep=' ')}'"
-    if isinstance(value, datetime.date):
-        return f"date'{value.isoformat()}'"
-    if isinstance(value, datetime.timedelta):
-        return f"'{value}'"
-    escaped = str(value).replace("\\", "\\\\").replace("'", "\\'")
-    return f"'{escaped}'"

@@ -7,14 +7,14 @@ source of a dynamic table.
 
 from typing import Any
 
-_BUILT_BY_DBT = {"table", "incremental", "seed", "snapshot", "clone"}
+BUILT_BY_DBT = {"table", "incremental", "seed", "snapshot", "clone"}
 _CHANGE_FEED = "delta.enableChangeDataFeed"
 
 
 def prefer_delta(node: Any) -> None:
     """Fill in `file_format` and the change feed on a node's config, where they are unset."""
     config = getattr(node, "config", None)
-    if config is None or config.get("materialized") not in _BUILT_BY_DBT:
+    if config is None or config.get("materialized") not in BUILT_BY_DBT:
         return
     if config.get("file_format") is None:
         config["file_format"] = "delta"

@@ -1,6 +1,6 @@
 """Errors that people see. The first line of each is `CODE: sentence`."""
 
-from dbt_common.exceptions import CompilationError, DbtRuntimeError
+from dbt_common.exceptions import DbtRuntimeError
 
 
 class EmbeddedSparkError(DbtRuntimeError):
@@ -19,12 +19,3 @@ class RefreshError(DbtRuntimeError):
     def type(self) -> str:
         """The headline that dbt prints."""
         return "Dynamic Table"
-
-
-class ConfigurationError(CompilationError):
-    """Configs of dynamic tables that cannot be used."""
-
-    @property
-    def type(self) -> str:
-        """The headline that dbt prints."""
-        return "Configuration"

@@ -1,36 +1,93 @@
 """The adapter that dbt talks to."""
 
+from collections.abc import Mapping
 from typing import Any
 
+from dbt.adapters.base import available
+from dbt.adapters.base.impl import AdapterTrackingRelationInfo
+from dbt.adapters.contracts.relation import RelationConfig
+from dbt.adapters.events.types import AdapterEventWarning
 from dbt.adapters.spark.impl import SparkAdapter
+from dbt.adapters.spark_dynamic.__version__ import version
+from dbt.adapters.spark_dynamic.config import SparkDynamicConfig
 from dbt.adapters.spark_dynamic.connections import SparkDynamicConnectionManager
-from dbt.adapters.spark_dynamic.defaults import prefer_delta
+from dbt.adapters.spark_dynamic.defaults import BUILT_BY_DBT, prefer_delta
+from dbt.adapters.spark_dynamic.dynamic_tables import DynamicTables, PlannedRefresh, request_for
+from dbt.adapters.spark_dynamic.responses import RefreshResponse
+from dbt.adapters.spark_dynamic.switching import drop_storage
+from dbt.adapters.spark_dynamic.warehouse import DbtWarehouse
+from dbt_common.events.functions import warn_or_error
+
+from spark_dynamic.apply.storage import generations, storage_name
+from spark_dynamic.catalog import Catalog
+from spark_dynamic.names import TableName
 
 
 class SparkDynamicAdapter(SparkAdapter):
     """dbt-spark with Delta by default and dynamic tables."""
 
     ConnectionManager = SparkDynamicConnectionManager
+    AdapterSpecificConfigs = SparkDynamicConfig
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._dynamic_tables = DynamicTables(self)
 
     @classmethod
-    def get_adapter_run_info(cls, config: Any) -> Any:
+    def get_adapter_run_info(cls, config: RelationConfig) -> AdapterTrackingRelationInfo:
         """Name this module; dbt would guess `sparkdynamic` from the class name."""
-        from dbt.adapters.base.impl import AdapterTrackingRelationInfo
-        from dbt.adapters.spark_dynamic.__version__ import version
+        from dbt.adapters.__about__ import version as base_version
 
         return AdapterTrackingRelationInfo(
             adapter_name="spark_dynamic",
-            base_adapter_version=_dbt_adapters_version(),
+            base_adapter_version=base_version,
             adapter_version=version,
             model_adapter_details=cls._get_adapter_specific_run_info(config),
         )
 
     def pre_model_hook(self, config: Any) -> None:
         """Give a node that dbt is about to build our defaults."""
-        prefer_delta(config.model)
+        prefer_delta(getattr(config, "model", None))
 
+    def post_model_hook(self, config: Any, context: Any) -> None:
+        """Note what a node wrote, and remove what a former dynamic table left behind."""
+        node = getattr(config, "model", None)
+        materialized = node.config.get("materialized") if hasattr(node, "config") else None
+        if materialized not in (*BUILT_BY_DBT, "view"):
+            return
+        table = TableName.of(node.schema, node.alias)
+        self._dynamic_tables.note_written(table)
+        drop_storage(self, table)
 
-def _dbt_adapters_version() -> str:
-    from dbt.adapters.__about__ import version
+    def cleanup_connections(self) -> None:
+        """At the end of an invocation, write down what happened in it."""
+        try:
+            with self.connection_named("dynamic_table_state"):
+                self._dynamic_tables.flush()
+        finally:
+            super().cleanup_connections()
 
-    return str(version)
+    def warn(self, message: str) -> None:
+        """Warn as dbt does: shown, counted, an error under `--warn-error`."""
+        warn_or_error(AdapterEventWarning(base_msg=message))
+
+    @available
+    def dynamic_table_plan(
+        self, model: Mapping[str, Any], relation: Any, sql: str, full_refresh: bool
+    ) -> PlannedRefresh:
+        """Find out what a dynamic table needs."""
+        return self._dynamic_tables.plan(request_for(self, model, relation, sql, full_refresh))
+
+    @available
+    def dynamic_table_run(self, planned: PlannedRefresh) -> RefreshResponse:
+        """Do it."""
+        return self._dynamic_tables.run(planned)
+
+    @available.parse(lambda self, relation: relation)
+    def dynamic_table_storage(self, relation: Any) -> Any:
+        """Return the table behind a dynamic table's view, for hooks and maintenance."""
+        view = TableName.of(relation.schema, relation.identifier)
+        found = generations(view, Catalog().tables(DbtWarehouse(self), view))
+        storage = storage_name(view, found[0] if found else 1)
+        return relation.incorporate(path={"identifier": storage.name}, type="table")
+

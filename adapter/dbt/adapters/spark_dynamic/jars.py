@@ -8,9 +8,9 @@ import os
 import shutil
 import subprocess
 import tempfile
+from importlib.metadata import version
+from importlib.util import find_spec
 from pathlib import Path
-
-import pyspark
 
 from dbt.adapters.spark_dynamic.errors import EmbeddedSparkError
 from dbt.adapters.spark_dynamic.files import cache_directory, exclusive
@@ -40,7 +40,7 @@ _SHIPPED_WITH_SPARK = (
 def delta_jars() -> list[Path]:
     """Return the jars that a session with Delta needs, fetching them on the first call."""
     cache = cache_directory()
-    home = cache / f"delta-{DELTA_VERSION}-spark-{pyspark.__version__}"
+    home = cache / f"delta-{DELTA_VERSION}-spark-{version('pyspark')}"
     if not home.is_dir():
         with exclusive(cache / "jars.lock"):
             # Another process may have fetched them while this one waited for the lock.
@@ -71,9 +71,8 @@ def _fetch(home: Path) -> None:
 
 def _command(draft: Path) -> list[str]:
     """Make Spark resolve the package and then run the smallest main class it has."""
-    submit = Path(pyspark.__file__).parent / "bin" / "spark-submit"
     return [
-        str(submit),
+        str(_spark_home() / "bin" / "spark-submit"),
         "--packages",
         PACKAGE,
         "--exclude-packages",
@@ -87,8 +86,14 @@ def _command(draft: Path) -> list[str]:
 
 
 def _environment(cache: Path) -> dict[str, str]:
-    spark_home = str(Path(pyspark.__file__).parent)
-    return {**os.environ, "SPARK_HOME": spark_home, "JAVA_HOME": java_home(cache)}
+    return {**os.environ, "SPARK_HOME": str(_spark_home()), "JAVA_HOME": java_home(cache)}
+
+
+def _spark_home() -> Path:
+    # Found without importing pyspark, which would slow down every `dbt parse`.
+    spec = find_spec("pyspark")
+    assert spec is not None and spec.origin is not None
+    return Path(spec.origin).parent
 
 
 if __name__ == "__main__":

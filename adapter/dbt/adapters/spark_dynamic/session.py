@@ -1,6 +1,7 @@
 """Spark sessions inside the dbt process: one JVM, one session for each dbt connection."""
 
 import logging
+import os
 import threading
 from contextlib import AbstractContextManager, nullcontext
 from typing import IO, Any
@@ -62,8 +63,6 @@ def _start_jvm(home: Home, chosen: dict[str, str]) -> SparkSession:
 
 
 def _connect(conf: SparkConf, java: str, log: IO[bytes]) -> SparkSession:
-    import os
-
     before = os.environ.get("JAVA_HOME")
     os.environ["JAVA_HOME"] = java
     try:

@@ -1,0 +1,78 @@
+# Needs Python 3.11 to 3.13, Java 17 and make. Everything else goes into .venv and the user's cache.
+
+VENV := .venv
+BIN := $(VENV)/bin
+INSTALLED := $(VENV)/.installed
+JARS := $(VENV)/.jars
+# PYTHON=/path/to/python picks the interpreter; else the first of these that fits is taken.
+PYTHONS := $(or $(PYTHON),python3 python3.13 python3.12 python3.11 python)
+
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps
+
+# fits <python>: is it there, and of a version that the lock file is for?
+FITS := fits() { "$$1" -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))' \
+  2> /dev/null; }; fits
+define FIND_PYTHON
+for candidate in $(PYTHONS); do if fits "$$candidate"; then python=$$candidate; break; fi; done; \
+if [ -z "$$python" ]; then \
+  echo "No Python 3.11, 3.12 or 3.13 found (tried: $(PYTHONS))." >&2; \
+  echo "Install one, or name it: make PYTHON=/path/to/python3.11" >&2; exit 1; \
+elif ! "$$python" -c 'import ensurepip, venv' 2> /dev/null; then \
+  echo "$$python cannot make virtual environments: install its venv module" >&2; \
+  echo "(Debian and Ubuntu: the package python3-venv)." >&2; exit 1; \
+fi
+endef
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.PHONY: help demo test test-fast lint format lock wheel jars clean
+
+help: ## Show this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+demo: $(JARS) ## Build and refresh dynamic tables on a local Spark, step by step
+	@$(BIN)/python -m dbt.adapters.spark_dynamic.demo --project-dir integration_tests
+
+test: lint $(JARS) ## Run everything: lint, unit tests, functional tests on a real Spark
+	$(BIN)/python -m pytest tests/unit tests/functional
+
+test-fast: lint ## Run lint and unit tests, without Spark
+	$(BIN)/python -m pytest tests/unit
+
+lint: $(INSTALLED) ## Check style, types and file lengths
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/python .ci/file_lengths.py
+
+format: $(INSTALLED) ## Format the code and fix what ruff can fix
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+lock: $(INSTALLED) ## Renew requirements.lock from pyproject.toml (UPGRADE=1 takes newer versions)
+	$(BIN)/uv pip compile pyproject.toml --extra dev --universal --python-version 3.11 \
+	  --generate-hashes --no-strip-extras --no-annotate --no-emit-index-url --quiet \
+	  --custom-compile-command 'make lock' $(if $(UPGRADE),--upgrade) --output-file requirements.lock
+
+wheel: $(INSTALLED) ## Build the wheel and the source distribution into dist/
+	$(BIN)/python -m build --outdir dist
+
+jars: $(JARS) ## Fetch the Delta jars into the user's cache
+
+clean: ## Remove the environment and everything that was built
+	rm -rf $(VENV) dist .mypy_cache .ruff_cache .pytest_cache
+	rm -rf integration_tests/.spark_dynamic integration_tests/target integration_tests/logs
+	rm -rf integration_tests/dbt_packages integration_tests/package-lock.yml
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(JARS): $(INSTALLED)
+	@echo "Fetching the Delta jars, unless they are in the cache already ..."
+	@$(BIN)/python -W ignore::RuntimeWarning -m dbt.adapters.spark_dynamic.jars > /dev/null
+	@touch $@
+
+$(INSTALLED): requirements.lock pyproject.toml
+	@$(FITS) $(BIN)/python || { $(FIND_PYTHON); "$$python" -m venv --clear $(VENV); }
+	@echo "Installing into $(VENV), from requirements.lock: this takes a minute or two ..."
+	@$(PIP) --require-hashes -r requirements.lock
+	@$(PIP) --editable .
+	@touch $@

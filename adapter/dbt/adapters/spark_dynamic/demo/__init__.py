@@ -1,0 +1,1 @@
+"""The demo: `python -m dbt.adapters.spark_dynamic.demo` builds and refreshes the shop project."""

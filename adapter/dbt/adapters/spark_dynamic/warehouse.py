@@ -1,0 +1,105 @@
+"""The engine's `Warehouse` over the connection of the current dbt thread."""
+
+import json
+import re
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+from zoneinfo import ZoneInfo
+
+from dbt.adapters.spark_dynamic.connections import SessionHandle
+from dbt_common.exceptions import DbtDatabaseError, DbtRuntimeError
+
+from spark_dynamic.errors import WarehouseError
+from spark_dynamic.names import TableName
+from spark_dynamic.warehouse import Commit
+
+if TYPE_CHECKING:
+    from dbt.adapters.spark_dynamic.impl import SparkDynamicAdapter
+
+_CONDITION = re.compile(r"\[([A-Z][A-Z0-9_]+(?:\.[A-Z0-9_]+)*)\]")
+
+
+class DbtWarehouse:
+    """Runs the engine's statements through dbt, so that they are logged like any other."""
+
+    def __init__(self, adapter: "SparkDynamicAdapter") -> None:
+        self._adapter = adapter
+
+    def execute(self, sql: str) -> None:
+        """Run a statement to its end."""
+        with _translated():
+            self._adapter.execute(sql, auto_begin=False, fetch=False)
+
+    def rows(self, sql: str) -> list[dict[str, Any]]:
+        """Run a statement and return its rows, values as they come (dbt would guess types)."""
+        with _translated():
+            _, cursor = self._adapter.connections.add_query(sql, auto_begin=False)
+            names = [column[0] for column in cursor.description]
+            return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
+
+    def history(self, table: TableName, limit: int) -> list[Commit]:
+        """Return the newest commits of a table, newest first."""
+        sql = f"DESCRIBE HISTORY {table.sql} LIMIT {limit}"
+        with _translated():
+            _, cursor = self._adapter.connections.add_query(sql, auto_begin=False)
+            if isinstance(cursor, SessionHandle):
+                rows = cursor.project(_HISTORY)
+            else:
+                rows = self._rows_by_name(cursor)
+        return [_commit(row) for row in rows]
+
+    def _rows_by_name(self, cursor: Any) -> list[dict[str, Any]]:
+        names = [column[0] for column in cursor.description]
+        rows = [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
+        zone = self._adapter.config.credentials.server_side_parameters["spark.sql.session.timeZone"]
+        for row in rows:
+            moment = datetime.fromisoformat(str(row["timestamp"])).replace(tzinfo=ZoneInfo(zone))
+            row["micros"] = int(moment.timestamp() * 1_000_000)
+        return rows
+
+    def now(self) -> datetime:
+        """Return the time."""
+        return datetime.now(UTC)
+
+
+# The moment as a number: as a value it would pass through the machine's own time zone.
+_HISTORY = [
+    "version",
+    "unix_micros(timestamp) AS micros",
+    "operation",
+    "operationParameters",
+    "operationMetrics",
+    "userMetadata",
+]
+
+
+def _commit(row: dict[str, Any]) -> Commit:
+    seconds, micros = divmod(row["micros"], 1_000_000)
+    return Commit(
+        version=row["version"],
+        timestamp=datetime.fromtimestamp(seconds, UTC).replace(microsecond=micros),
+        operation=row["operation"],
+        parameters=_mapping(row["operationParameters"]),
+        metrics=_mapping(row["operationMetrics"]),
+        user_metadata=row["userMetadata"],
+    )
+
+
+def _mapping(value: Any) -> dict[str, str]:
+    """Return a map column; over thrift it arrives as JSON."""
+    if isinstance(value, str):
+        value = json.loads(value)
+    return dict(value or {})
+
+
+class _translated:
+    """Turns dbt's errors into the engine's."""
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if isinstance(error, (DbtDatabaseError, DbtRuntimeError)):
+            message = str(error.msg)
+            found = _CONDITION.search(message)
+            raise WarehouseError(found.group(1) if found else "", message) from error

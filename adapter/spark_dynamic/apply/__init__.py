@@ -1,0 +1,1 @@
+"""Statements that write: storage, views, settings of the one commit."""

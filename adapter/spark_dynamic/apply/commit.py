@@ -1,0 +1,49 @@
+"""The settings of the one commit: its record, and a number that lets it land only once."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from spark_dynamic.warehouse import Warehouse
+
+_METADATA = "spark.databricks.delta.commitInfo.userMetadata"
+_APP = "spark.databricks.delta.write.txnAppId"
+_VERSION = "spark.databricks.delta.write.txnVersion"
+# A profile with dynamic overwrites would leave vanished partitions behind.
+_OVERWRITE = "spark.sql.sources.partitionOverwriteMode"
+
+
+def set_statement(key: str, value: str) -> str:
+    """Return a SET whose value arrives unchanged.
+
+    >>> set_statement("a.b", "x`y;z")
+    'SET `a.b`=`x``y;z`'
+    """
+    if "${" in value:
+        # Spark would substitute it, wherever it stands.
+        raise ValueError(f"A setting cannot contain '${{': {value!r}")
+    return f"SET `{key}`=`{value.replace('`', '``')}`"
+
+
+@contextmanager
+def carrying(
+    warehouse: Warehouse, metadata: str, transaction: tuple[str, int] | None = None
+) -> Iterator[None]:
+    """Make the commits of the block carry metadata and, if given, a transaction number.
+
+    `transaction` is the application id and version: Delta skips a write whose number it has
+    already seen, and lets two writers with one id conflict.
+    """
+    settings = {_METADATA: metadata, _OVERWRITE: "STATIC"}
+    if transaction:
+        settings |= {_APP: transaction[0], _VERSION: str(transaction[1])}
+    [chosen] = warehouse.rows(f"SET {_OVERWRITE}")
+    try:
+        for key, value in settings.items():
+            warehouse.execute(set_statement(key, value))
+        yield
+    finally:
+        for key in settings:
+            warehouse.execute(f"RESET `{key}`")
+        # A RESET goes back to Spark's default, not to what the profile set.
+        if chosen["value"].upper() in ("STATIC", "DYNAMIC"):
+            warehouse.execute(set_statement(_OVERWRITE, chosen["value"]))

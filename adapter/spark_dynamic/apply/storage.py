@@ -1,0 +1,151 @@
+"""Storage: the Delta table behind a dynamic table's view, in numbered generations."""
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from spark_dynamic.config import DynamicTableConfig
+from spark_dynamic.errors import EngineError
+from spark_dynamic.frontier.record import StoredColumn
+from spark_dynamic.literals import literal
+from spark_dynamic.names import TableName, quote
+from spark_dynamic.sql.pin import MODEL_PROPERTY
+from spark_dynamic.warehouse import Column
+
+HIDDEN = "__dyn_"
+_SUFFIX = "__dyn"
+# Delta refuses these in column names; the view gives such columns their name back.
+_REFUSED = re.compile(r"[ ,;{}()\n\t=]")
+
+
+def storage_name(view: TableName, generation: int) -> TableName:
+    """Return the name of a generation's table.
+
+    >>> str(storage_name(TableName("shop", "revenue"), 1))
+    'shop.revenue__dyn'
+    >>> str(storage_name(TableName("shop", "revenue"), 2))
+    'shop.revenue__dyn_2'
+    """
+    suffix = _SUFFIX if generation == 1 else f"{_SUFFIX}_{generation}"
+    return view.sibling(view.name + suffix)
+
+
+def generations(view: TableName, tables: Iterable[str]) -> list[int]:
+    """Return the generations that exist among the tables of a schema, newest first."""
+    pattern = re.compile(re.escape(view.name + _SUFFIX) + r"(?:_([1-9]\d*))?")
+    found = (pattern.fullmatch(name) for name in tables)
+    return sorted((int(match.group(1) or 1) for match in found if match), reverse=True)
+
+
+def stored_columns(columns: Iterable[Column]) -> tuple[StoredColumn, ...]:
+    """Say what each column of a result is called in storage.
+
+    >>> stored_columns([Column("a b", "int")])
+    (StoredColumn(name='a b', stored_as='__dyn_column_1', type='int'),)
+    """
+    columns = list(columns)
+    seen: set[str] = set()
+    for column in columns:
+        name = column.name.lower()
+        if name.startswith(HIDDEN):
+            raise EngineError(
+                "COLUMN_NAME_RESERVED",
+                f"The column {column.name} begins with {HIDDEN}, which is reserved for hidden "
+                "columns. Give it another name.",
+            )
+        if name in seen:
+            raise EngineError(
+                "COLUMN_NAME_TWICE",
+                f"The query has two columns named {column.name}. Give one of them another name.",
+            )
+        seen.add(name)
+    return tuple(
+        StoredColumn(
+            column.name,
+            f"{HIDDEN}column_{i}" if _REFUSED.search(column.name) else column.name,
+            column.type,
+        )
+        for i, column in enumerate(columns, 1)
+    )
+
+
+def view_query(columns: Iterable[StoredColumn], storage: TableName) -> str:
+    """Return the query of the view that users see."""
+    parts = [
+        quote(column.stored_as)
+        if column.stored_as == column.name
+        else f"{quote(column.stored_as)} AS {quote(column.name)}"
+        for column in columns
+    ]
+    return f"SELECT {', '.join(parts)} FROM {storage.sql}"
+
+
+def storage_facts(config: DynamicTableConfig) -> dict[str, Any]:
+    """Return what of the config a new generation is needed for; kept in the record."""
+    return {
+        "partition_by": list(config.partition_by),
+        "location_root": config.location_root or "",
+    }
+
+
+def table_properties(config: DynamicTableConfig, model: str) -> dict[str, str]:
+    """Return the properties that every storage table has, with the user's own."""
+    seconds = int(config.history_retention.total_seconds())
+    retention = f"interval {seconds} seconds"
+    return {
+        **config.tblproperties,
+        "delta.enableChangeDataFeed": "true",
+        "delta.enableDeletionVectors": "true",
+        "delta.deletedFileRetentionDuration": retention,
+        "delta.logRetentionDuration": retention,
+        MODEL_PROPERTY: model,
+    }
+
+
+def select_for_storage(query: str, columns: Iterable[StoredColumn]) -> str:
+    """Return a query whose columns are those of storage."""
+    parts = [f"{quote(column.name)} AS {quote(column.stored_as)}" for column in columns]
+    return f"SELECT {', '.join(parts)} FROM (\n{query}\n)"
+
+
+def create_storage(
+    storage: TableName,
+    config: DynamicTableConfig,
+    model: str,
+    columns: tuple[StoredColumn, ...],
+    query: str,
+) -> str:
+    """Return the statement that builds a generation. Never OR REPLACE: a second builder fails."""
+    clauses = [f"CREATE TABLE {storage.sql}", "USING delta"]
+    if config.partition_by:
+        clauses.append(f"PARTITIONED BY ({_stored(config.partition_by, columns)})")
+    if config.cluster_by:
+        clauses.append(f"CLUSTER BY ({_stored(config.cluster_by, columns)})")
+    if config.location_root:
+        path = f"{config.location_root.rstrip('/')}/{storage.name}"
+        clauses.append(f"LOCATION {literal(path)}")
+    clauses.append(f"TBLPROPERTIES ({properties_sql(table_properties(config, model))})")
+    clauses.append(f"AS {select_for_storage(query, columns)}")
+    return "\n".join(clauses)
+
+
+def overwrite_storage(storage: TableName, columns: tuple[StoredColumn, ...], query: str) -> str:
+    """Return the statement that replaces all rows in one commit."""
+    return f"INSERT OVERWRITE TABLE {storage.sql}\n{select_for_storage(query, columns)}"
+
+
+def properties_sql(properties: Mapping[str, str]) -> str:
+    """Write table properties."""
+    return ", ".join(f"{literal(key)} = {literal(value)}" for key, value in properties.items())
+
+
+def _stored(names: Iterable[str], columns: tuple[StoredColumn, ...]) -> str:
+    stored_as = {column.name.lower(): column.stored_as for column in columns}
+    missing = [name for name in names if name.lower() not in stored_as]
+    if missing:
+        raise EngineError(
+            "COLUMN_UNKNOWN",
+            f"partition_by or clustered_by names {', '.join(missing)}, which the query does not "
+            f"return. It returns {', '.join(column.name for column in columns)}.",
+        )
+    return ", ".join(quote(stored_as[name.lower()]) for name in names)

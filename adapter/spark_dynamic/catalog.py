@@ -1,0 +1,112 @@
+"""What the catalog says about relations and queries, asked once per cycle."""
+
+import json
+import threading
+
+from spark_dynamic.errors import WarehouseError
+from spark_dynamic.names import TableName
+from spark_dynamic.warehouse import Column, Commit, Relation, ViewText, Warehouse
+
+_MISSING = ("TABLE_OR_VIEW_NOT_FOUND", "SCHEMA_NOT_FOUND", "DELTA_TABLE_NOT_FOUND")
+_FIRST_LOOK = 10
+
+
+class Catalog:
+    """A cache over the catalog that the threads of one cycle share.
+
+    Two threads that ask for the same table wait for one answer.
+    """
+
+    def __init__(self) -> None:
+        self._relations: dict[TableName, Relation | None] = {}
+        self._histories: dict[TableName, list[Commit]] = {}
+        self._tables: dict[str, set[str]] = {}
+        self._locks: dict[object, threading.RLock] = {}
+        self._guard = threading.Lock()
+
+    def _lock(self, key: object) -> threading.RLock:
+        with self._guard:
+            return self._locks.setdefault(key, threading.RLock())
+
+    def relation(self, warehouse: Warehouse, name: TableName) -> Relation | None:
+        """Return a relation's description, or None if there is none of that name."""
+        with self._lock(name):
+            if name not in self._relations:
+                self._relations[name] = describe_relation(warehouse, name)
+            return self._relations[name]
+
+    def history(self, warehouse: Warehouse, table: TableName, since: int = -1) -> list[Commit]:
+        """Return commits, newest first; those from version `since` on are all there, if kept."""
+        with self._lock(table):
+            known = self._histories.get(table)
+            if known is None:
+                known = warehouse.history(table, _FIRST_LOOK)
+            if known and 0 <= since < known[-1].version:
+                known = warehouse.history(table, known[0].version - since + 1)
+            self._histories[table] = known
+            return known
+
+    def tables(self, warehouse: Warehouse, schema: TableName) -> set[str]:
+        """Return the names of all relations in a schema (that of the given name)."""
+        key = schema.sibling("").sql
+        with self._lock(key):
+            if key not in self._tables:
+                try:
+                    rows = warehouse.rows(f"SHOW TABLES IN {key.removesuffix('.``')}")
+                except WarehouseError as error:
+                    if error.condition not in _MISSING:
+                        raise
+                    rows = []
+                self._tables[key] = {row["tableName"].lower() for row in rows}
+            return self._tables[key]
+
+    def forget(self, name: TableName) -> None:
+        """Ask again next time: the relation was changed."""
+        with self._lock(name):
+            self._relations.pop(name, None)
+            self._histories.pop(name, None)
+        key = name.sibling("").sql
+        with self._lock(key):
+            self._tables.pop(key, None)
+
+
+def describe_query(warehouse: Warehouse, sql: str) -> tuple[Column, ...]:
+    """Return names and types of a query's columns, as Spark sees them."""
+    rows = warehouse.rows(f"DESCRIBE QUERY SELECT * FROM (\n{sql}\n)")
+    return tuple(Column(row["col_name"], row["data_type"]) for row in rows)
+
+
+def describe_relation(warehouse: Warehouse, name: TableName) -> Relation | None:
+    """Ask the catalog about one relation."""
+    try:
+        rows = warehouse.rows(f"DESCRIBE TABLE EXTENDED {name.sql}")
+    except WarehouseError as error:
+        if error.condition in _MISSING:
+            return None
+        raise
+    columns = []
+    for row in rows:
+        if not row["col_name"] or row["col_name"].startswith("# "):
+            break
+        columns.append(Column(row["col_name"], row["data_type"]))
+    facts = {row["col_name"]: row["data_type"] for row in rows[len(columns) :]}
+    return Relation(
+        name=name,
+        columns=tuple(columns),
+        provider="delta" if name.is_path else (facts.get("Provider") or "").lower(),
+        location=facts.get("Location") or "",
+        properties=facts.get("Table Properties") or "",
+        comment=facts.get("Comment") or "",
+        view=_view_text(warehouse, name) if facts.get("Type") == "VIEW" else None,
+    )
+
+
+def _view_text(warehouse: Warehouse, name: TableName) -> ViewText:
+    [row] = warehouse.rows(f"DESCRIBE TABLE EXTENDED {name.sql} AS JSON")
+    facts = json.loads(next(iter(row.values())))
+    return ViewText(
+        text=facts["view_text"],
+        schema=facts.get("view_catalog_and_namespace", "default").split(".")[-1],
+        output_columns=tuple(facts.get("view_query_output_columns", ())),
+        settings=facts.get("view_creation_spark_configuration", {}),
+    )

@@ -1,0 +1,1 @@
+"""Versions, pins, cuts, records: what a table holds and since when."""

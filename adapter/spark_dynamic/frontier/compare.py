@@ -1,0 +1,71 @@
+"""Do two versions of a table hold the same rows?
+
+History answers first. Only commits that took rows away and put rows back may have left the
+table as it was, and only those versions are compared row by row.
+"""
+
+import re
+
+from spark_dynamic.catalog import describe_query
+from spark_dynamic.errors import WarehouseError
+from spark_dynamic.frontier.history import Effect, effect
+from spark_dynamic.names import TableName, quote
+from spark_dynamic.warehouse import Column, Commit, Warehouse
+
+# GROUP BY sees equals exactly when the values are the same for these types only.
+_EXACT = re.compile(
+    r"(tinyint|smallint|int|bigint|boolean|string|binary|date|timestamp|timestamp_ntz"
+    r"|decimal\(\d+,\d+\)|void|char\(\d+\)|varchar\(\d+\)|interval [a-z ]+)"
+)
+
+
+def history_says(commits: list[Commit]) -> bool | None:
+    """Tell from commits whether rows changed: yes, no, or (None) only a comparison can tell."""
+    effects = {effect(commit) for commit in commits} - {Effect.NOTHING, Effect.COLUMNS}
+    if not effects:
+        return False
+    if effects in ({Effect.ADDED}, {Effect.REMOVED}):
+        return True
+    return None
+
+
+def touches_columns(commits: list[Commit]) -> bool:
+    """Tell whether columns were added, dropped, renamed or changed."""
+    return any(effect(commit) is Effect.COLUMNS for commit in commits)
+
+
+def same_rows(warehouse: Warehouse, table: TableName, old: int, new: int) -> bool:
+    """Compare two versions as bags. What cannot be compared counts as different."""
+    before, after = (f"SELECT * FROM {table.sql} VERSION AS OF {v}" for v in (old, new))
+    try:
+        columns = describe_query(warehouse, before)
+        if columns != describe_query(warehouse, after):
+            return False
+        comparable = [_comparable(column) for column in columns]
+        if None in comparable:
+            return False
+        keys = ", ".join(f"{key} AS k{i}" for i, key in enumerate(comparable))
+        found = warehouse.rows(
+            f"SELECT 1 FROM (SELECT {keys}, 1 AS w FROM ({before}) "
+            f"UNION ALL SELECT {keys}, -1 AS w FROM ({after})) "
+            f"GROUP BY {', '.join(f'k{i}' for i in range(len(comparable)))} "
+            "HAVING sum(w) <> 0 LIMIT 1"
+        )
+    except WarehouseError:
+        # One of the versions can no longer be read: nothing proves that they are equal.
+        return False
+    return not found
+
+
+def _comparable(column: Column) -> str | None:
+    """Return an expression that is equal just when the column's values are the same."""
+    name = quote(column.name)
+    kind = column.type.lower()
+    if _EXACT.fullmatch(kind):
+        return name
+    if kind in ("float", "double"):
+        # As numbers, 0.0 and -0.0 would be equal.
+        return f"cast({name} AS string)"
+    if kind.startswith("string collate"):
+        return f"cast({name} AS binary)"
+    return None

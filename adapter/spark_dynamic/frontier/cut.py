@@ -1,0 +1,111 @@
+"""The cut: one version of every base table, so that all parts of a query see one instant.
+
+A dynamic table that reads others takes each at a version that is valid at the same cut, and
+its own base tables too. If an upstream was not refreshed in this cycle, an older cut at which
+all upstreams are valid serves; if there is none newer than its own, the model waits.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+from spark_dynamic.frontier.record import Pin, Recorded
+from spark_dynamic.names import TableName
+
+PinAt = Callable[[TableName, datetime], Pin]
+SameRows = Callable[[Pin, Pin], bool]
+
+
+@dataclass(frozen=True)
+class Upstream:
+    """A dynamic table that is read: its view, its storage, its records, newest first."""
+
+    view: TableName
+    storage: TableName
+    records: tuple[Recorded, ...]
+
+
+@dataclass(frozen=True)
+class Cut:
+    """Where every source is read."""
+
+    data_timestamp: datetime
+    pins: Mapping[TableName, Pin]
+    upstreams: Mapping[TableName, int]
+
+    def versions(self) -> dict[TableName, int]:
+        """Return the version of each table as it stands in the query: base and storage tables."""
+        return {table: pin.version for table, pin in self.pins.items()} | dict(self.upstreams)
+
+
+@dataclass(frozen=True)
+class Waiting:
+    """No cut is valid for all upstreams yet; these have to refresh first."""
+
+    upstreams: tuple[TableName, ...]
+
+
+def choose_cut(
+    now: datetime,
+    after: datetime | None,
+    bases: Iterable[TableName],
+    upstreams: Iterable[Upstream],
+    pin_at: PinAt,
+    same_rows: SameRows,
+) -> Cut | Waiting:
+    """Choose the newest cut that all upstreams are valid at.
+
+    `now` is the cycle's data timestamp, `after` that of the model's last refresh.
+    """
+    bases, upstreams = list(bases), list(upstreams)
+    late = tuple(u.view for u in upstreams if not _is_valid_at(u, now, pin_at, same_rows))
+    if not late:
+        newest = {u.storage: u.records[0] for u in upstreams}
+        tables = {p.table for r in newest.values() for p in r.record.frontier} | set(bases)
+        pins = {table: pin_at(table, now) for table in tables}
+        return Cut(now, pins, {s: r.commit.version for s, r in newest.items()})
+    for moment in _older_moments(upstreams, after):
+        cut = _cut_at(moment, bases, upstreams, pin_at, same_rows)
+        if cut is not None:
+            return cut
+    return Waiting(late)
+
+
+def _is_valid_at(
+    upstream: Upstream, moment: datetime, pin_at: PinAt, same_rows: SameRows
+) -> bool:
+    """Tell whether an upstream's newest version is what its query gives at a moment's cut."""
+    if not upstream.records:
+        return False
+    return all(
+        same_rows(pin, pin_at(pin.table, moment)) for pin in upstream.records[0].record.frontier
+    )
+
+
+def _older_moments(upstreams: list[Upstream], after: datetime | None) -> list[datetime]:
+    moments = {r.record.data_timestamp for u in upstreams for r in u.records}
+    return sorted((m for m in moments if after is None or m > after), reverse=True)
+
+
+def _cut_at(
+    moment: datetime,
+    bases: list[TableName],
+    upstreams: list[Upstream],
+    pin_at: PinAt,
+    same_rows: SameRows,
+) -> Cut | None:
+    pins: dict[TableName, Pin] = {}
+    versions: dict[TableName, int] = {}
+    for upstream in upstreams:
+        taken = next((r for r in upstream.records if r.record.data_timestamp <= moment), None)
+        if taken is None:
+            return None
+        versions[upstream.storage] = taken.commit.version
+        for pin in taken.record.frontier:
+            other = pins.setdefault(pin.table, pin)
+            if not same_rows(other, pin):
+                return None
+    for table in bases:
+        if table not in pins:
+            pins[table] = pin_at(table, moment)
+    return Cut(moment, pins, versions)

@@ -1,0 +1,145 @@
+"""Reading a Delta history: which commits changed rows, which carry records."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import Enum
+
+from spark_dynamic.frontier.record import Recorded, is_empty_run, read_record
+from spark_dynamic.warehouse import Commit
+
+_NO_ROWS = {
+    "OPTIMIZE", "REORG", "VACUUM START", "VACUUM END", "SET TBLPROPERTIES",
+    "UNSET TBLPROPERTIES", "ADD CONSTRAINT", "DROP CONSTRAINT", "CLUSTER BY",
+    "ROW TRACKING BACKFILL", "ROW TRACKING UNBACKFILL", "COMPUTE STATS", "UPGRADE PROTOCOL",
+    "DOMAIN METADATA CLEANUP", "DROP FEATURE",
+}  # fmt: skip
+_COLUMNS = {
+    "ADD COLUMNS", "CHANGE COLUMN", "CHANGE COLUMNS", "RENAME COLUMN", "DROP COLUMNS",
+    "REPLACE COLUMNS", "UPDATE SCHEMA", "UPDATE COLUMN METADATA",
+}  # fmt: skip
+
+
+class Effect(Enum):
+    """What a commit did to the rows, as far as history tells."""
+
+    NOTHING = "nothing"
+    COLUMNS = "columns"
+    ADDED = "added"
+    REMOVED = "removed"
+    REWRITTEN = "rewritten"
+
+
+def effect(commit: Commit) -> Effect:
+    """Classify one commit. What is not known for certain counts as rewritten.
+
+    >>> from datetime import datetime
+    >>> effect(Commit(1, datetime.now(), "OPTIMIZE")).value
+    'nothing'
+    >>> effect(Commit(1, datetime.now(), "WRITE", {"mode": "Append"}, {"numOutputRows": "2"})).value
+    'added'
+    """
+    if commit.operation in _NO_ROWS:
+        return Effect.NOTHING
+    if commit.operation in _COLUMNS:
+        return Effect.COLUMNS
+    match commit.operation:
+        case "WRITE" if commit.parameters.get("mode") == "Append":
+            return _counted(commit, Effect.ADDED, "numOutputRows")
+        case "STREAMING UPDATE" if commit.metrics.get("numRemovedFiles") == "0":
+            return _counted(commit, Effect.ADDED, "numOutputRows")
+        case "DELETE":
+            return _counted(commit, Effect.REMOVED, "numDeletedRows")
+        case "UPDATE":
+            return _counted(commit, Effect.REWRITTEN, "numUpdatedRows")
+        case "MERGE":
+            return _merge_effect(commit)
+    return Effect.REWRITTEN
+
+
+def _counted(commit: Commit, otherwise: Effect, metric: str) -> Effect:
+    count = commit.metrics.get(metric)
+    if count is None:
+        # A metric is missing where Delta took a short cut: a whole table deleted by its files.
+        return otherwise if otherwise is Effect.REMOVED else Effect.REWRITTEN
+    return Effect.NOTHING if count == "0" else otherwise
+
+
+def _merge_effect(commit: Commit) -> Effect:
+    inserted, updated, deleted = (
+        commit.metrics.get(f"numTargetRows{what}") for what in ("Inserted", "Updated", "Deleted")
+    )
+    if inserted is None or updated is None or deleted is None:
+        return Effect.REWRITTEN
+    if updated == "0" and deleted == "0":
+        return Effect.NOTHING if inserted == "0" else Effect.ADDED
+    return Effect.REMOVED if inserted == "0" and updated == "0" else Effect.REWRITTEN
+
+
+def between(commits: Iterable[Commit], after: int, until: int) -> list[Commit] | None:
+    """Return the commits after one version up to another; None if one of them is gone."""
+    found = [commit for commit in commits if after < commit.version <= until]
+    return found if len(found) == until - after else None
+
+
+def records(commits: Iterable[Commit]) -> list[Recorded]:
+    """Return the records of a history, newest first.
+
+    Auto-compaction repeats the metadata of the commit before it, so of several commits with
+    one attempt's id the oldest is the record.
+    """
+    found: dict[str, Recorded] = {}
+    for commit in sorted(commits, key=lambda c: c.version):
+        record = read_record(commit)
+        if record is not None and record.attempt not in found:
+            found[record.attempt] = Recorded(record, commit)
+    return sorted(found.values(), key=lambda r: r.commit.version, reverse=True)
+
+
+@dataclass(frozen=True)
+class Tail:
+    """The newest record of a log, and what is wrong with it, if anything."""
+
+    newest: Recorded | None
+    older: tuple[Recorded, ...]
+    problem: str = ""
+    detail: str = ""
+
+
+def read_tail(commits: list[Commit]) -> Tail:
+    """Judge a storage table's history: may the next refresh build on its newest record?"""
+    found = records(commits)
+    if not found:
+        marked = any(is_empty_run(commit) for commit in commits)
+        return Tail(None, (), "AFTER_EMPTY_RUN" if marked else "RECORD_LOST")
+    newest, *older = found
+    for commit in commits:
+        if commit.version > newest.commit.version and changes_rows(commit):
+            if is_empty_run(commit):
+                return Tail(newest, tuple(older), "AFTER_EMPTY_RUN")
+            detail = f"{commit.operation} at version {commit.version}"
+            return Tail(newest, tuple(older), "FOREIGN_COMMIT", detail)
+    previous = older[0] if older else None
+    if previous and _skips(newest, previous, commits):
+        detail = f"the refresh at version {newest.commit.version} was not based on the one before"
+        return Tail(newest, tuple(older), "FOREIGN_COMMIT", detail)
+    return Tail(newest, tuple(older))
+
+
+def _skips(newest: Recorded, previous: Recorded, commits: list[Commit]) -> bool:
+    """Tell whether rows changed between a record's base and its own commit."""
+    if newest.record.incarnation != previous.record.incarnation:
+        # A rebuild replaces everything, whatever was there.
+        return False
+    based_on = newest.record.based_on
+    if based_on is None or based_on < previous.commit.version:
+        return True
+    return any(
+        changes_rows(commit)
+        for commit in commits
+        if previous.commit.version < commit.version < newest.commit.version
+    )
+
+
+def changes_rows(commit: Commit) -> bool:
+    """Tell whether a commit may have changed rows."""
+    return effect(commit) not in (Effect.NOTHING, Effect.COLUMNS)

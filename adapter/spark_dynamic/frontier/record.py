@@ -1,0 +1,152 @@
+"""The record of a refresh: it rides in the commit that holds the refreshed rows."""
+
+import json
+from dataclasses import asdict, dataclass, field
+from datetime import datetime
+from typing import Any
+
+from spark_dynamic.clock import read_stamp, stamp
+from spark_dynamic.names import TableName
+from spark_dynamic.warehouse import Commit
+
+_KEY = "spark_dynamic_record"
+_FORMAT = 1
+_EMPTY_RUN = "spark_dynamic_empty_run"
+
+
+@dataclass(frozen=True)
+class Pin:
+    """A source at a version. The log is known by its place and by the commit's own time."""
+
+    table: TableName
+    log: str
+    version: int
+    committed_at: datetime
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What Spark said of the pinned text; it holds for one text under one set of settings."""
+
+    key: str
+    code: str = ""
+    detail: str = ""
+    volatile: tuple[str, ...] = ()
+
+    @property
+    def passed(self) -> bool:
+        """Tell whether the pinned text may stand for the original."""
+        return not self.code
+
+
+@dataclass(frozen=True)
+class StoredColumn:
+    """A column of the result, and what it is called in storage."""
+
+    name: str
+    stored_as: str
+    type: str
+
+
+@dataclass(frozen=True)
+class Record:
+    """Everything that the next refresh has to know about this one."""
+
+    model: str
+    engine: str
+    incarnation: str
+    generation: int
+    refresh_number: int
+    attempt: str
+    cycle: str
+    data_timestamp: datetime
+    based_on: int | None
+    frontier: tuple[Pin, ...]
+    upstreams: dict[str, int]
+    settings: dict[str, str]
+    text_hash: str
+    verdict: Verdict
+    columns: tuple[StoredColumn, ...]
+    storage: dict[str, Any]
+    action: str
+    reason_code: str
+    reason: str
+    mode: str
+    trigger: str
+    clock: datetime | None = None
+    fingerprint: str = ""
+    streams: dict[str, Any] = field(default_factory=dict)
+
+    def pin_of(self, table: TableName) -> Pin | None:
+        """Return the version of a base table that this refresh saw."""
+        return next((pin for pin in self.frontier if pin.table == table), None)
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """A record together with the commit that carries it."""
+
+    record: Record
+    commit: Commit
+
+
+def write_record(record: Record) -> str:
+    """Return the record as the commit's user metadata."""
+    body = asdict(record)
+    body["data_timestamp"] = stamp(record.data_timestamp)
+    body["clock"] = stamp(record.clock) if record.clock else None
+    body["frontier"] = [
+        {
+            "source": [pin.table.catalog, pin.table.schema, pin.table.name],
+            "log": pin.log,
+            "version": pin.version,
+            "committed_at": stamp(pin.committed_at),
+        }
+        for pin in record.frontier
+    ]
+    return _metadata({_KEY: _FORMAT, **body})
+
+
+def empty_run_mark() -> str:
+    """Return the user metadata of a run that leaves no state."""
+    return _metadata({_EMPTY_RUN: _FORMAT})
+
+
+def _metadata(body: dict[str, Any]) -> str:
+    # Spark would substitute `${…}` in a SET; the JSON escape of `$` reads the same.
+    return json.dumps(body, separators=(",", ":")).replace("$", "\\u0024")
+
+
+def is_empty_run(commit: Commit) -> bool:
+    """Tell whether a commit came from `--empty` or `--sample`."""
+    return bool(commit.user_metadata and _EMPTY_RUN in commit.user_metadata)
+
+
+def read_record(commit: Commit) -> Record | None:
+    """Return the record that a commit carries, if it is one of ours that we can read."""
+    if not commit.user_metadata or _KEY not in commit.user_metadata:
+        return None
+    try:
+        body = json.loads(commit.user_metadata)
+        if body.pop(_KEY) != _FORMAT:
+            return None
+        body["data_timestamp"] = read_stamp(body["data_timestamp"])
+        body["clock"] = read_stamp(body["clock"]) if body["clock"] else None
+        body["frontier"] = tuple(_read_pin(pin) for pin in body["frontier"])
+        verdict = body["verdict"]
+        body["verdict"] = Verdict(**{**verdict, "volatile": tuple(verdict["volatile"])})
+        body["columns"] = tuple(StoredColumn(**column) for column in body["columns"])
+        return Record(**body)
+    except (ValueError, KeyError, TypeError):
+        # Written by another version of the engine, or not by the engine at all.
+        return None
+
+
+def _read_pin(body: dict[str, Any]) -> Pin:
+    catalog, schema, name = body["source"]
+    return Pin(
+        table=TableName(schema, name, catalog),
+        log=body["log"],
+        version=body["version"],
+        committed_at=read_stamp(body["committed_at"]),
+    )

@@ -1,0 +1,164 @@
+"""The state table: one row for each refresh or failed try. An index; commits are the truth."""
+
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+from spark_dynamic.frontier.record import Pin, Recorded
+from spark_dynamic.literals import literal
+from spark_dynamic.names import TableName
+from spark_dynamic.warehouse import Warehouse
+
+STATE_TABLE = "dynamic_table_refreshes"
+
+_COLUMNS = {
+    "relation": "STRING",
+    "model_id": "STRING",
+    "incarnation": "STRING",
+    "refresh_number": "BIGINT",
+    "cycle_id": "STRING",
+    "invocation_id": "STRING",
+    "data_timestamp": "TIMESTAMP",
+    "refresh_action": "STRING",
+    "refresh_mode": "STRING",
+    "refresh_trigger": "STRING",
+    "state": "STRING",
+    "reason_code": "STRING",
+    "reason": "STRING",
+    "frontier": "ARRAY<STRUCT<source: STRING, log_id: STRING, version: BIGINT>>",
+    "version": "BIGINT",
+    "fingerprint": "STRING",
+    "guard_verdict": "STRING",
+    "settings": "MAP<STRING, STRING>",
+    "rows_inserted": "BIGINT",
+    "rows_deleted": "BIGINT",
+    "rows_changed_per_source": "MAP<STRING, BIGINT>",
+    "statements": "INT",
+    "jobs": "INT",
+    "started_at": "TIMESTAMP",
+    "ended_at": "TIMESTAMP",
+    "error": "STRING",
+    "engine_version": "STRING",
+}
+
+
+@dataclass(frozen=True)
+class StateRow:
+    """What happened to one table."""
+
+    relation: str
+    model_id: str
+    refresh_action: str
+    refresh_mode: str
+    refresh_trigger: str
+    state: str
+    reason_code: str
+    reason: str
+    cycle_id: str
+    invocation_id: str
+    started_at: datetime
+    ended_at: datetime
+    engine_version: str
+    incarnation: str | None = None
+    refresh_number: int | None = None
+    data_timestamp: datetime | None = None
+    frontier: tuple[Pin, ...] = ()
+    version: int | None = None
+    fingerprint: str | None = None
+    guard_verdict: str | None = None
+    settings: dict[str, str] = field(default_factory=dict)
+    rows_inserted: int | None = None
+    rows_deleted: int | None = None
+    rows_changed_per_source: dict[str, int] = field(default_factory=dict)
+    statements: int | None = None
+    jobs: int | None = None
+    error: str | None = None
+
+
+@dataclass(frozen=True)
+class KnownState:
+    """What the state table says when a cycle opens."""
+
+    newest_timestamp: datetime | None = None
+    pins: dict[tuple[str, str], int] = field(default_factory=dict)
+    refresh_numbers: dict[str, int] = field(default_factory=dict)
+    exists: bool = False
+
+
+def create_state_table(table: TableName) -> str:
+    """Return the statement that makes the state table."""
+    columns = ",\n  ".join(f"{name} {kind}" for name, kind in _COLUMNS.items())
+    return f"CREATE TABLE IF NOT EXISTS {table.sql} (\n  {columns}\n) USING delta"
+
+
+def append_rows(table: TableName, rows: list[StateRow]) -> str:
+    """Return the one statement that appends rows."""
+    values = ",\n".join(f"({_values(row)})" for row in rows)
+    return f"INSERT INTO {table.sql} ({', '.join(_COLUMNS)}) VALUES\n{values}"
+
+
+def _values(row: StateRow) -> str:
+    return ", ".join(
+        f"CAST({_value(name, getattr(row, name))} AS {kind})" for name, kind in _COLUMNS.items()
+    )
+
+
+def _value(name: str, value: Any) -> str:
+    if name == "frontier":
+        entries = (
+            f"named_struct('source', {literal(str(pin.table))}, 'log_id', {literal(pin.log)}, "
+            f"'version', {pin.version}L)"
+            for pin in value
+        )
+        return f"array({', '.join(entries)})"
+    return literal(value)
+
+
+def read_state(warehouse: Warehouse, table: TableName) -> KnownState:
+    """Read, in one statement, what a new cycle has to know."""
+    rows = warehouse.rows(
+        f"""SELECT 'refresh' AS kind, relation AS name, '' AS log,
+  max(refresh_number) AS number, unix_micros(max(data_timestamp)) AS micros
+FROM {table.sql} WHERE state = 'SUCCEEDED' GROUP BY relation
+UNION ALL
+SELECT 'pin', pin.source, pin.log_id, max(pin.version), NULL
+FROM {table.sql} LATERAL VIEW explode(frontier) f AS pin GROUP BY pin.source, pin.log_id"""
+    )
+    stamps = [row["micros"] for row in rows if row["micros"] is not None]
+    pins = {(r["name"], r["log"]): r["number"] for r in rows if r["kind"] == "pin"}
+    numbers = {
+        row["name"]: row["number"]
+        for row in rows
+        if row["kind"] == "refresh" and row["number"] is not None
+    }
+    newest = datetime.fromtimestamp(max(stamps) / 1_000_000, UTC) if stamps else None
+    return KnownState(newest, pins, numbers, exists=True)
+
+
+def row_of(recorded: Recorded, relation: TableName) -> StateRow:
+    """Rebuild the row of a refresh from its commit, for a state table that lost it."""
+    record = recorded.record
+    inserted = recorded.commit.metrics.get("numOutputRows")
+    return StateRow(
+        relation=str(relation),
+        model_id=record.model,
+        refresh_action=record.action,
+        refresh_mode=record.mode,
+        refresh_trigger=record.trigger,
+        state="SUCCEEDED",
+        reason_code=record.reason_code,
+        reason=record.reason,
+        cycle_id=record.cycle,
+        invocation_id="",
+        started_at=recorded.commit.timestamp,
+        ended_at=recorded.commit.timestamp,
+        engine_version=record.engine,
+        incarnation=record.incarnation,
+        refresh_number=record.refresh_number,
+        data_timestamp=record.data_timestamp,
+        frontier=record.frontier,
+        version=recorded.commit.version,
+        guard_verdict=record.verdict.code or "PASSED",
+        settings=record.settings,
+        rows_inserted=int(inserted) if inserted else None,
+    )

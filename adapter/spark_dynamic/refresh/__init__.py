@@ -1,0 +1,1 @@
+"""One refresh: planned, run, read back."""

@@ -1,0 +1,129 @@
+"""What a query reads, and whether Spark agrees that it can be pinned."""
+
+import hashlib
+from dataclasses import dataclass
+
+from spark_dynamic.errors import EngineError, WarehouseError
+from spark_dynamic.frontier.cut import Upstream
+from spark_dynamic.frontier.history import records
+from spark_dynamic.frontier.record import Verdict
+from spark_dynamic.names import TableName
+from spark_dynamic.refresh.cycle import Cycle
+from spark_dynamic.refresh.request import Request
+from spark_dynamic.sql.guard import CLOCK, explain, volatile_functions
+from spark_dynamic.sql.pin import MODEL_PROPERTY, Query, pinned
+from spark_dynamic.sql.references import Unreadable
+from spark_dynamic.sql.resolve import resolve
+from spark_dynamic.support import Reason, reason
+from spark_dynamic.warehouse import Relation, Warehouse
+
+
+@dataclass(frozen=True)
+class Analysis:
+    """The sources of a query: base tables, dynamic tables, and what has no versions."""
+
+    query: Query | None
+    text_hash: str
+    bases: tuple[TableName, ...] = ()
+    upstreams: tuple[Upstream, ...] = ()
+    without_versions: tuple[TableName, ...] = ()
+    unreadable: str = ""
+
+    def tables(self) -> set[TableName]:
+        """Return every table that has versions."""
+        return set(self.bases) | {upstream.storage for upstream in self.upstreams}
+
+
+def analyse(request: Request, cycle: Cycle, warehouse: Warehouse) -> Analysis:
+    """Find the sources of a model's query."""
+
+    def lookup(name: TableName) -> Relation | None:
+        return cycle.catalog.relation(warehouse, name)
+
+    try:
+        query = resolve(request.sql, request.schema, lookup, request.settings)
+    except Unreadable as error:
+        return Analysis(None, _hash([request.sql]), unreadable=str(error))
+    bases, upstreams, others = [], [], []
+    for table in sorted(query.tables(), key=str):
+        relation = cycle.catalog.relation(warehouse, table)
+        assert relation is not None
+        if not relation.is_delta:
+            others.append(table)
+        elif MODEL_PROPERTY in relation.properties:
+            upstreams.append(_upstream(table, cycle, warehouse))
+        else:
+            bases.append(table)
+    _refuse_itself(request, query, upstreams)
+    return Analysis(
+        query, _hash(query.texts()), tuple(bases), tuple(upstreams), tuple(others)
+    )
+
+
+def _hash(texts: list[str]) -> str:
+    return hashlib.sha256("\x00".join(texts).encode()).hexdigest()
+
+
+def _upstream(storage: TableName, cycle: Cycle, warehouse: Warehouse) -> Upstream:
+    view = storage.sibling(storage.name.rpartition("__dyn")[0])
+    commits = cycle.catalog.history(warehouse, storage)
+    found = records(commits)
+    if not found and commits and commits[-1].version > 0:
+        found = records(cycle.catalog.history(warehouse, storage, since=0))
+    return Upstream(view, storage, tuple(found))
+
+
+def _refuse_itself(request: Request, query: Query, upstreams: list[Upstream]) -> None:
+    own = {upstream.view for upstream in upstreams} | set(query.views) | query.tables()
+    if request.view in own:
+        raise EngineError(
+            "READS_ITSELF",
+            f"The query of {request.view} reads {request.view} itself ({{{{ this }}}} or its own "
+            "name). A dynamic table is defined by its sources alone; remove the reference.",
+        )
+
+
+def judge(
+    request: Request, analysis: Analysis, known: Verdict | None, cycle: Cycle, warehouse: Warehouse
+) -> Verdict:
+    """Let Spark compare the pinned text with the original, once per text and settings."""
+    settings = ",".join(f"{key}={value}" for key, value in sorted(request.settings.items()))
+    declared = ",".join(request.config.immutable_functions)
+    key = _hash([analysis.text_hash, settings, declared])
+    if known is not None and known.key == key:
+        return known
+    if analysis.query is None:
+        return Verdict(key, "TEXT_NOT_READABLE", analysis.unreadable)
+    newest = {
+        table: cycle.catalog.history(warehouse, table)[0].version for table in analysis.tables()
+    }
+    original = explain(warehouse, request.sql)
+    try:
+        changed = explain(warehouse, pinned(analysis.query, newest))
+    except WarehouseError as error:
+        return Verdict(key, "PLANS_DIFFER", str(error).splitlines()[0])
+    volatile = tuple(volatile_functions(original.functions, request.config.immutable_functions))
+    unseen = original.relations - analysis.query.tables()
+    if unseen:
+        names = ", ".join(sorted(str(table) for table in unseen))
+        return Verdict(key, "PLANS_DIFFER", f"it also reads {names}", volatile)
+    if original.columns != changed.columns:
+        return Verdict(key, "PLANS_DIFFER", "the columns differ", volatile)
+    if original.plan != changed.plan and not volatile:
+        return Verdict(key, "PLANS_DIFFER", "the plans differ", volatile)
+    return Verdict(key, volatile=volatile)
+
+
+def always_full(analysis: Analysis, verdict: Verdict) -> Reason | None:
+    """Return why a query has to be refreshed in full on every run, if it has to."""
+    if not verdict.passed:
+        return reason(verdict.code, verdict.detail)
+    if analysis.without_versions:
+        names = ", ".join(str(table) for table in analysis.without_versions)
+        return reason("SOURCE_NOT_DELTA", names)
+    if verdict.volatile:
+        clock = [name for name in verdict.volatile if name in CLOCK]
+        only_clock = len(clock) == len(verdict.volatile)
+        names = ", ".join(f"{name}()" for name in verdict.volatile)
+        return reason("CLOCK_FUNCTION" if only_clock else "VOLATILE_FUNCTION", names)
+    return None

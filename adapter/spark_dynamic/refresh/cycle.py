@@ -1,0 +1,116 @@
+"""The cycle: what all refreshes of one dbt invocation share."""
+
+import threading
+import uuid
+from datetime import datetime, timedelta
+
+from spark_dynamic.catalog import Catalog
+from spark_dynamic.errors import EngineError
+from spark_dynamic.frontier.compare import history_says, same_rows, touches_columns
+from spark_dynamic.frontier.history import between
+from spark_dynamic.frontier.record import Pin
+from spark_dynamic.frontier.state import KnownState, StateRow
+from spark_dynamic.names import TableName
+from spark_dynamic.warehouse import Commit, Warehouse
+
+_NEVER_BACK = timedelta(milliseconds=1)
+
+
+class Cycle:
+    """One clock, one set of pins, one cache of what was asked."""
+
+    def __init__(self, invocation: str, now: datetime, known: KnownState) -> None:
+        self.id = str(uuid.uuid4())
+        self.invocation = invocation
+        self.known = known
+        self.catalog = Catalog()
+        later = known.newest_timestamp + _NEVER_BACK if known.newest_timestamp else now
+        self.data_timestamp = max(now, later)
+        self.events: list[StateRow] = []
+        self._pins: dict[tuple[TableName, datetime], Pin] = {}
+        self._same: dict[tuple[TableName, int, int], bool] = {}
+        self._written: dict[TableName, datetime] = {}
+        self._locks: dict[TableName, threading.RLock] = {}
+        self._guard = threading.Lock()
+
+    def note_written(self, table: TableName, at: datetime) -> None:
+        """Remember that a node of this invocation wrote a table: its result is to be read."""
+        with self._guard:
+            self._written[table] = at
+        self.catalog.forget(table)
+
+    def pin(self, warehouse: Warehouse, table: TableName, moment: datetime) -> Pin:
+        """Return a table's version at a moment. The first answer stands for the whole cycle."""
+        with self._lock(table):
+            key = (table, moment)
+            if key not in self._pins:
+                self._pins[key] = self._find_pin(warehouse, table, moment)
+            return self._pins[key]
+
+    def _find_pin(self, warehouse: Warehouse, table: TableName, moment: datetime) -> Pin:
+        relation = self.catalog.relation(warehouse, table)
+        if relation is None:
+            raise EngineError("SOURCE_MISSING", f"The table {table} does not exist.")
+        limit = moment
+        if moment == self.data_timestamp:
+            limit = max(moment, self._written.get(table, moment))
+        at_least = self.known.pins.get((str(table), relation.location), 0)
+        commit = self._newest_by(warehouse, table, limit, at_least)
+        return Pin(table, relation.location, commit.version, commit.timestamp)
+
+    def _newest_by(
+        self, warehouse: Warehouse, table: TableName, limit: datetime, at_least: int
+    ) -> Commit:
+        commits = self.catalog.history(warehouse, table)
+        while commits:
+            for commit in commits:
+                if commit.timestamp <= limit or commit.version == at_least:
+                    return commit
+            if commits[-1].version == 0:
+                break
+            further = max(0, commits[0].version - 10 * len(commits))
+            longer = self.catalog.history(warehouse, table, since=further)
+            if len(longer) == len(commits):
+                break
+            commits = longer
+        raise EngineError("SOURCE_MISSING", f"{table} has no version as old as {limit}.")
+
+    def same_rows(self, warehouse: Warehouse, old: Pin, new: Pin) -> bool:
+        """Tell whether a source holds the same rows at two pins of one log."""
+        if old.log != new.log or not self.is_same_log(warehouse, old):
+            return False
+        first, second = sorted((old.version, new.version))
+        if first == second:
+            return True
+        with self._lock(old.table):
+            key = (old.table, first, second)
+            if key not in self._same:
+                self._same[key] = self._compare(warehouse, *key)
+            return self._same[key]
+
+    def _compare(self, warehouse: Warehouse, table: TableName, old: int, new: int) -> bool:
+        commits = between(self.catalog.history(warehouse, table, since=old), old, new)
+        if commits is None:
+            return False
+        changed = history_says(commits)
+        return same_rows(warehouse, table, old, new) if changed is None else not changed
+
+    def is_same_log(self, warehouse: Warehouse, pin: Pin) -> bool:
+        """Tell whether the commit that a pin names is still the one at its version."""
+        commit = self.commit_at(warehouse, pin.table, pin.version)
+        return commit is not None and commit.timestamp == pin.committed_at
+
+    def columns_touched(self, warehouse: Warehouse, old: Pin, new: Pin) -> bool:
+        """Tell whether a source's columns were altered between two pins of one log."""
+        history = self.catalog.history(warehouse, old.table, since=old.version)
+        commits = between(history, old.version, new.version)
+        return commits is None or touches_columns(commits)
+
+    def commit_at(self, warehouse: Warehouse, table: TableName, version: int) -> Commit | None:
+        """Return one commit of a table, if its history still has it."""
+        commits = self.catalog.history(warehouse, table, since=version)
+        return next((commit for commit in commits if commit.version == version), None)
+
+    def _lock(self, table: TableName) -> threading.RLock:
+        with self._guard:
+            return self._locks.setdefault(table, threading.RLock())

@@ -1,0 +1,106 @@
+"""Which action a refresh takes, and why: a pure function of what was found."""
+
+from dataclasses import dataclass
+
+from spark_dynamic.config import DynamicTableConfig, OnConfigurationChange, RefreshMode
+from spark_dynamic.errors import EngineError
+from spark_dynamic.support import NONE, Reason, reason
+
+
+@dataclass(frozen=True)
+class Findings:
+    """What is known before anything is written."""
+
+    is_stored: bool = False
+    leaves_no_state: bool = False
+    full_refresh: bool = False
+    full_refresh_forbidden: bool = False
+    invalid: Reason | None = None
+    config_changes: tuple[str, ...] = ()
+    always_full: Reason | None = None
+    waiting_for: tuple[str, ...] = ()
+    is_covered: bool = False
+    changed_sources: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Decision:
+    """An action of the contract, and its reason."""
+
+    action: str
+    reason: Reason = NONE
+    detail: str = ""
+    warning: str = ""
+
+    @property
+    def writes(self) -> bool:
+        """Tell whether rows are written."""
+        return self.action in ("FULL", "REINITIALIZE", "INCREMENTAL")
+
+
+def decide(findings: Findings, config: DynamicTableConfig) -> Decision:
+    """Choose the action."""
+    if findings.leaves_no_state:
+        return Decision("FULL", reason("EMPTY_RUN"))
+    if config.refresh_mode is RefreshMode.INCREMENTAL:
+        raise _refused(findings.always_full or reason("INCREMENTAL_NOT_AVAILABLE"))
+    if not findings.is_stored:
+        return _waiting(findings) or Decision("FULL", reason("INITIAL_BUILD"))
+    if findings.full_refresh:
+        return _waiting(findings) or Decision("FULL", reason("REQUESTED"))
+    invalid, warning = findings.invalid, ""
+    if findings.config_changes and invalid is None:
+        invalid, warning = _config_change(findings, config)
+    if findings.is_covered:
+        return Decision("COVERED", warning=warning)
+    if findings.waiting_for:
+        return Decision("WAITING", detail=", ".join(findings.waiting_for), warning=warning)
+    if invalid is not None:
+        return _unasked("REINITIALIZE", invalid, findings, warning)
+    if findings.always_full is not None:
+        return _unasked("FULL", findings.always_full, findings, warning)
+    if not findings.changed_sources:
+        return Decision("NO_DATA", warning=warning)
+    if config.refresh_mode is RefreshMode.FULL:
+        return Decision("FULL", reason("CONFIGURED_FULL"), warning=warning)
+    return _unasked("FULL", reason("INCREMENTAL_NOT_AVAILABLE"), findings, warning)
+
+
+def _waiting(findings: Findings) -> Decision | None:
+    if findings.waiting_for:
+        return Decision("WAITING", detail=", ".join(findings.waiting_for))
+    return None
+
+
+def _config_change(
+    findings: Findings, config: DynamicTableConfig
+) -> tuple[Reason | None, str]:
+    changes = "; ".join(findings.config_changes)
+    match config.on_configuration_change:
+        case OnConfigurationChange.FAIL:
+            raise EngineError(
+                "CONFIG_CHANGED",
+                f"The storage was reconfigured ({changes}) and on_configuration_change='fail'. "
+                "Use --full-refresh, or on_configuration_change='apply'.",
+            )
+        case OnConfigurationChange.CONTINUE:
+            return None, f"Configuration changes were not applied: {changes}."
+    return reason("CONFIG_CHANGED", changes), ""
+
+
+def _unasked(action: str, why: Reason, findings: Findings, warning: str) -> Decision:
+    if findings.full_refresh_forbidden:
+        raise EngineError(
+            why.code,
+            f"{why.sentence} The table would have to be rebuilt, which full_refresh: false "
+            "forbids. Run it once with full_refresh: true to allow it.",
+        )
+    return Decision(action, why, warning=warning)
+
+
+def _refused(why: Reason) -> EngineError:
+    return EngineError(
+        why.code,
+        f"The query cannot be refreshed incrementally: {why.sentence} "
+        "Use refresh_mode='auto' or 'full'.",
+    )

@@ -1,0 +1,29 @@
+"""What is asked of a refresh."""
+
+from dataclasses import dataclass, field
+
+from spark_dynamic.config import DynamicTableConfig
+from spark_dynamic.names import TableName
+
+
+@dataclass(frozen=True)
+class Request:
+    """One model in one invocation."""
+
+    model: str
+    view: TableName
+    sql: str
+    schema: str
+    config: DynamicTableConfig
+    settings: dict[str, str]
+    engine_version: str
+    full_refresh: bool = False
+    full_refresh_forbidden: bool = False
+    leaves_no_state: bool = False
+    comment: str | None = None
+    column_comments: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def trigger(self) -> str:
+        """Who asked: a person for this refresh, or whatever runs dbt."""
+        return "MANUAL" if self.full_refresh else "SCHEDULED"

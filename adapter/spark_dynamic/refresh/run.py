@@ -1,0 +1,266 @@
+"""Running a plan: one commit, read back, then the view."""
+
+import uuid
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+
+from spark_dynamic.apply.commit import carrying
+from spark_dynamic.apply.storage import (
+    create_storage,
+    overwrite_storage,
+    storage_facts,
+    storage_name,
+)
+from spark_dynamic.apply.view import (
+    APPLIED_PROPERTY,
+    describe,
+    fingerprint_of_docs,
+    show_storage,
+)
+from spark_dynamic.config import OnConfigurationChange
+from spark_dynamic.errors import EngineError, WarehouseError
+from spark_dynamic.frontier.history import records
+from spark_dynamic.frontier.record import Pin, Record, Recorded, empty_run_mark, write_record
+from spark_dynamic.names import TableName
+from spark_dynamic.refresh.cycle import Cycle
+from spark_dynamic.refresh.plan import Plan, plan_refresh
+from spark_dynamic.warehouse import Warehouse
+
+_ATTEMPTS = 5
+# A directory left behind by a build that was killed: the next number is free.
+_LEFT_OVER = ("DELTA_CREATE_TABLE_WITH_NON_EMPTY_LOCATION", "LOCATION_ALREADY_EXISTS")
+
+
+@dataclass
+class Outcome:
+    """What a refresh did."""
+
+    plan: Plan
+    rows_inserted: int | None = None
+    rows_deleted: int | None = None
+    recorded: Recorded | None = None
+    statements: list[str] = field(default_factory=list)
+
+    @property
+    def data_timestamp(self) -> datetime | None:
+        """The moment at which the table's contents are right."""
+        action = self.plan.decision.action
+        if action == "NO_DATA" and self.plan.cut:
+            return self.plan.cut.data_timestamp
+        record = self.recorded.record if self.recorded else self.plan.record
+        return record.data_timestamp if record else None
+
+
+class _Recording:
+    """A warehouse that remembers the statements which change something."""
+
+    def __init__(self, warehouse: Warehouse, statements: list[str]) -> None:
+        self._warehouse = warehouse
+        self._statements = statements
+        self.rows, self.history, self.now = warehouse.rows, warehouse.history, warehouse.now
+
+    def execute(self, sql: str) -> None:
+        self._statements.append(sql)
+        self._warehouse.execute(sql)
+
+
+def run_plan(plan: Plan, cycle: Cycle, warehouse: Warehouse) -> Outcome:
+    """Do what a plan says. Another writer's commit in between makes it plan again."""
+    outcome = Outcome(plan)
+    recording = _Recording(warehouse, outcome.statements)
+    for _ in range(_ATTEMPTS):
+        if _attempt(outcome, cycle, recording):
+            _show(outcome, cycle, recording)
+            return outcome
+        for name in (outcome.plan.storage, outcome.plan.request.view):
+            cycle.catalog.forget(name)
+        outcome.plan = plan_refresh(outcome.plan.request, cycle, warehouse)
+    raise EngineError(
+        "CONFLICT",
+        f"Other writers were faster than this refresh of {plan.request.view} {_ATTEMPTS} times "
+        "in a row. Nothing was changed; run it again.",
+    )
+
+
+def _attempt(outcome: Outcome, cycle: Cycle, warehouse: Warehouse) -> bool:
+    """Try to write; False if the plan has to be made anew."""
+    plan = outcome.plan
+    if not plan.decision.writes and not plan.moves_record:
+        return True
+    if plan.builds_generation:
+        return _build(outcome, cycle, warehouse)
+    attempt = str(uuid.uuid4())
+    try:
+        _write(plan, cycle, warehouse, attempt)
+    except WarehouseError as error:
+        if error.is_conflict:
+            return False
+        raise
+    return _read_back(outcome, cycle, warehouse, attempt)
+
+
+def _build(outcome: Outcome, cycle: Cycle, warehouse: Warehouse) -> bool:
+    for _ in range(_ATTEMPTS):
+        attempt = str(uuid.uuid4())
+        try:
+            _write(outcome.plan, cycle, warehouse, attempt)
+        except WarehouseError as error:
+            if error.is_conflict:
+                return False
+            if error.condition not in _LEFT_OVER:
+                raise
+            outcome.plan = replace(outcome.plan, generation=outcome.plan.generation + 1)
+            continue
+        return _read_back(outcome, cycle, warehouse, attempt)
+    raise EngineError(
+        "STORAGE_LEFT_OVER",
+        f"The directory of {outcome.plan.storage} and others before it exist without a table. "
+        "Remove them.",
+    )
+
+
+def _write(plan: Plan, cycle: Cycle, warehouse: Warehouse, attempt: str) -> None:
+    request = plan.request
+    if plan.moves_record:
+        statement = f"INSERT INTO {plan.storage.sql} SELECT * FROM {plan.storage.sql} LIMIT 0"
+    elif plan.builds_generation:
+        statement = create_storage(
+            plan.storage, request.config, request.model, plan.columns, plan.query
+        )
+    else:
+        statement = overwrite_storage(plan.storage, plan.columns, plan.query)
+    if request.leaves_no_state:
+        with carrying(warehouse, empty_run_mark()):
+            warehouse.execute(statement)
+        return
+    record = _new_record(plan, cycle, attempt)
+    application = record.incarnation
+    if plan.record is not None and not plan.builds_generation:
+        application = plan.record.incarnation
+    with carrying(warehouse, write_record(record), (application, record.refresh_number)):
+        warehouse.execute(statement)
+
+
+def _new_record(plan: Plan, cycle: Cycle, attempt: str) -> Record:
+    request, before, cut = plan.request, plan.record, plan.cut
+    assert cut is not None
+    highest = before.refresh_number if before else 0
+    highest = max(highest, cycle.known.refresh_numbers.get(str(request.view), 0))
+    keeps = plan.moves_record and before is not None
+    storage = storage_facts(request.config)
+    if before is not None and not plan.builds_generation:
+        # What was not applied (on_configuration_change='continue') is still as it was.
+        storage = before.storage
+    return Record(
+        model=request.model,
+        engine=request.engine_version,
+        incarnation=before.incarnation if keeps and before else str(uuid.uuid4()),
+        generation=plan.generation,
+        refresh_number=highest + 1,
+        attempt=attempt,
+        cycle=cycle.id,
+        data_timestamp=cut.data_timestamp,
+        based_on=plan.stored.version if plan.stored and not plan.builds_generation else None,
+        frontier=tuple(sorted(cut.pins.values(), key=lambda pin: str(pin.table))),
+        upstreams={str(table): version for table, version in cut.upstreams.items()},
+        settings=request.settings,
+        text_hash=plan.analysis.text_hash,
+        verdict=plan.verdict,
+        columns=plan.columns,
+        storage=storage,
+        action=plan.decision.action,
+        reason_code=plan.decision.reason.code,
+        reason=str(plan.decision.reason),
+        mode=request.config.refresh_mode.value,
+        trigger=request.trigger if plan.stored else "CREATION",
+        clock=cut.data_timestamp if plan.verdict.volatile else None,
+    )
+
+
+def _read_back(outcome: Outcome, cycle: Cycle, warehouse: Warehouse, attempt: str) -> bool:
+    """See in the history whether this attempt landed; a write that Delta skipped looks fine."""
+    plan = outcome.plan
+    previous = _previous_rows(plan, warehouse)
+    cycle.catalog.forget(plan.storage)
+    base = plan.stored.version if plan.stored and not plan.builds_generation else -1
+    commits = cycle.catalog.history(warehouse, plan.storage, since=base + 1)
+    if plan.request.leaves_no_state:
+        outcome.rows_inserted = int(commits[0].metrics.get("numOutputRows", 0))
+        outcome.rows_deleted = previous
+        return True
+    mine = [r for r in records(commits) if r.record.attempt == attempt]
+    if not mine:
+        return False
+    outcome.recorded = mine[0]
+    if plan.decision.writes:
+        outcome.rows_inserted = int(mine[0].commit.metrics.get("numOutputRows", 0))
+        outcome.rows_deleted = previous
+    return True
+
+
+def _previous_rows(plan: Plan, warehouse: Warehouse) -> int:
+    """Return how many rows were there before; the write itself does not count them."""
+    if plan.stored is None or not plan.decision.writes:
+        return 0
+    tail = plan.stored.tail
+    if not tail.problem and tail.newest is not None:
+        for recorded in (tail.newest, *tail.older):
+            if recorded.record.action in ("FULL", "REINITIALIZE"):
+                return int(recorded.commit.metrics.get("numOutputRows", 0))
+    version = f" VERSION AS OF {plan.stored.version}"
+    table = storage_name(plan.request.view, plan.stored.generation)
+    [row] = warehouse.rows(f"SELECT count(*) AS n FROM {table.sql}{version}")
+    return int(row["n"])
+
+
+def _show(outcome: Outcome, cycle: Cycle, warehouse: Warehouse) -> None:
+    """Point the view at the rows, and bring comments and properties up to date."""
+    plan, request = outcome.plan, outcome.plan.request
+    if not plan.columns:
+        return
+    view = cycle.catalog.relation(warehouse, request.view)
+    statements = show_storage(request.view, request.model, view, plan.columns, plan.storage)
+    docs = fingerprint_of_docs(request.config, request.comment, request.column_comments)
+    if view is None or not view.has_property(APPLIED_PROPERTY, docs):
+        keeps = request.config.on_configuration_change is not OnConfigurationChange.APPLY
+        if view is None or view.view is None or not keeps or plan.builds_generation:
+            statements += describe(
+                request.view,
+                request.model,
+                plan.storage,
+                plan.columns,
+                request.config,
+                request.comment,
+                request.column_comments,
+            )
+    for statement in statements:
+        warehouse.execute(statement)
+    if statements:
+        cycle.catalog.forget(request.view)
+    if plan.builds_generation and plan.stored:
+        _drop_useless(plan, cycle, warehouse)
+
+
+def _drop_useless(plan: Plan, cycle: Cycle, warehouse: Warehouse) -> None:
+    """Drop old generations that nobody can need: without a record, or beyond the retention."""
+    assert plan.stored is not None
+    oldest = cycle.data_timestamp - plan.request.config.history_retention
+    for generation in plan.stored.all_generations:
+        table = storage_name(plan.request.view, generation)
+        found = records(cycle.catalog.history(warehouse, table))
+        if not found or found[0].commit.timestamp < oldest:
+            warehouse.execute(f"DROP TABLE {table.sql}")
+            cycle.catalog.forget(table)
+
+
+def frontier_of(outcome: Outcome) -> tuple[Pin, ...]:
+    """Return the base tables' versions that the table's contents are right for."""
+    if outcome.recorded:
+        return outcome.recorded.record.frontier
+    record = outcome.plan.record
+    return record.frontier if record else ()
+
+
+def storage_of(outcome: Outcome) -> TableName:
+    """Return the table that holds the rows."""
+    return outcome.plan.storage

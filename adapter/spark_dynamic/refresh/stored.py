@@ -1,0 +1,62 @@
+"""What is stored of a dynamic table: the generation in use and its newest record."""
+
+from dataclasses import dataclass
+
+from spark_dynamic.apply.storage import generations, storage_name
+from spark_dynamic.errors import EngineError
+from spark_dynamic.frontier.history import Tail, read_tail
+from spark_dynamic.names import TableName
+from spark_dynamic.refresh.cycle import Cycle
+from spark_dynamic.sql.pin import MODEL_PROPERTY
+from spark_dynamic.warehouse import Warehouse
+
+
+@dataclass(frozen=True)
+class Stored:
+    """The generation that holds the newest record, or the highest if none does."""
+
+    generation: int
+    storage: TableName
+    tail: Tail
+    version: int
+    all_generations: tuple[int, ...]
+
+    @property
+    def next_generation(self) -> int:
+        """A number that no generation has had."""
+        return self.all_generations[0] + 1
+
+
+def find_stored(view: TableName, cycle: Cycle, warehouse: Warehouse) -> Stored | None:
+    """Look for the storage of a dynamic table."""
+    found = generations(view, cycle.catalog.tables(warehouse, view))
+    last: Stored | None = None
+    for generation in found:
+        storage = storage_name(view, generation)
+        tail, version = _tail(storage, cycle, warehouse)
+        stored = Stored(generation, storage, tail, version, tuple(found))
+        if tail.newest is not None:
+            return stored
+        _check_ours(storage, cycle, warehouse)
+        last = last or stored
+    return last
+
+
+def _tail(storage: TableName, cycle: Cycle, warehouse: Warehouse) -> tuple[Tail, int]:
+    commits = cycle.catalog.history(warehouse, storage)
+    tail = read_tail(commits)
+    if tail.newest is None and commits and commits[-1].version > 0:
+        # Many commits of maintenance may stand after the record.
+        commits = cycle.catalog.history(warehouse, storage, since=0)
+        tail = read_tail(commits)
+    return tail, commits[0].version if commits else -1
+
+
+def _check_ours(storage: TableName, cycle: Cycle, warehouse: Warehouse) -> None:
+    relation = cycle.catalog.relation(warehouse, storage)
+    if relation is not None and MODEL_PROPERTY not in relation.properties:
+        raise EngineError(
+            "NAME_TAKEN",
+            f"{storage} exists and is not the storage of a dynamic table. "
+            "Rename or drop it, or give the model another alias.",
+        )

@@ -1,0 +1,47 @@
+"""Our reading of Spark SQL: sqlglot's Databricks dialect with its known errors mended.
+
+Each override is a case in which sqlglot would silently change what a query means.
+"""
+
+from typing import Any
+
+from sqlglot import exp
+from sqlglot.dialects.databricks import Databricks
+from sqlglot.tokens import TokenType
+
+
+class SparkDynamic(Databricks):
+    """Spark 4 SQL."""
+
+    class Tokenizer(Databricks.Tokenizer):
+        """In Spark 4 a doubled quote inside a string is one quote."""
+
+        STRING_ESCAPES = ["\\", "'", '"']
+
+    class Parser(Databricks.Parser):
+        """`window(…)` is a function here, also as the first item of GROUP BY."""
+
+        def parse(self, raw_tokens: list[Any], sql: str | None = None) -> Any:
+            """Parse, having turned WINDOW before a parenthesis into a plain name."""
+            for token, following in zip(raw_tokens, raw_tokens[1:], strict=False):
+                if (
+                    token.token_type == TokenType.WINDOW
+                    and following.token_type == TokenType.L_PAREN
+                ):
+                    token.token_type = TokenType.VAR
+            return super().parse(raw_tokens, sql)
+
+    class Generator(Databricks.Generator):
+        """Leaves nested CTEs, percentiles and TIME where they are."""
+
+        EXPRESSIONS_WITHOUT_NESTED_CTES: set[type[exp.Expression]] = set()
+        TRANSFORMS = {
+            kind: write
+            for kind, write in Databricks.Generator.TRANSFORMS.items()
+            if kind is not exp.WithinGroup
+        }
+        TYPE_MAPPING = {
+            kind: name
+            for kind, name in Databricks.Generator.TYPE_MAPPING.items()
+            if kind is not exp.DataType.Type.TIME
+        }

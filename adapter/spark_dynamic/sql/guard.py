@@ -1,0 +1,106 @@
+"""Spark is the judge: a text that we changed means what the original means, or is not used.
+
+Spark explains both texts. They agree if their columns and their optimised plans agree, up to
+the numbers that Spark gives to columns and subqueries anew each time.
+"""
+
+import re
+from dataclasses import dataclass
+
+from spark_dynamic.errors import WarehouseError
+from spark_dynamic.names import TableName
+from spark_dynamic.warehouse import Warehouse
+
+_NUMBER = re.compile(r"#\d+L?|(?<=CTERelationRef )\d+|(?<=CTERelationDef )\d+")
+_RELATION = re.compile(r"^\W*Relation ([^\[]+)\[", re.MULTILINE)
+_SAMPLE = re.compile(r"^\W*Sample ", re.MULTILINE)
+_FUNCTION = re.compile(r"\b((?:[a-z_][\w]*\.)*[a-z_]\w*)\(", re.IGNORECASE)
+
+# Functions whose value is another one on the next call, though no table changed.
+CLOCK = {
+    "current_timestamp", "now", "current_date", "curdate", "localtimestamp", "current_time",
+}  # fmt: skip
+VOLATILE = {
+    "rand", "randn", "random", "randstr", "uniform", "uuid", "shuffle", "sample",
+    "monotonically_increasing_id", "spark_partition_id", "input_file_name",
+    "input_file_block_start", "input_file_block_length", "current_user", "user", "session_user",
+    "current_database", "current_schema", "current_catalog", "version", "java_method", "reflect",
+    "try_reflect",
+}  # fmt: skip
+
+# With it, count(*) over a table is a constant in the plan, and any two counts look alike.
+_WITHOUT_METADATA_ANSWERS = "spark.databricks.delta.optimizeMetadataQuery.enabled"
+_WIDE_PLANS = "spark.sql.debug.maxToStringFields"
+
+
+@dataclass(frozen=True)
+class Explained:
+    """What Spark makes of a text."""
+
+    columns: str
+    plan: str
+    relations: frozenset[TableName]
+    functions: frozenset[str]
+
+
+def explain(warehouse: Warehouse, sql: str) -> Explained:
+    """Ask Spark for its reading of a query. Raises WarehouseError if it refuses the text."""
+    warehouse.execute(f"SET {_WITHOUT_METADATA_ANSWERS}=false")
+    warehouse.execute(f"SET {_WIDE_PLANS}=10000")
+    try:
+        [row] = warehouse.rows(f"EXPLAIN EXTENDED {sql}")
+    finally:
+        warehouse.execute(f"RESET {_WITHOUT_METADATA_ANSWERS}")
+        warehouse.execute(f"RESET {_WIDE_PLANS}")
+    return read_explanation(next(iter(row.values())))
+
+
+def read_explanation(text: str) -> Explained:
+    """Take an EXPLAIN EXTENDED apart."""
+    analysed = _section(text, "Analyzed Logical Plan")
+    optimised = _section(text, "Optimized Logical Plan")
+    if not analysed or not optimised:
+        # Spark puts what went wrong where the plans should be.
+        raise WarehouseError("EXPLAIN_FAILED", text.strip())
+    columns, _, tree = analysed.partition("\n")
+    functions = {name.lower() for name in _FUNCTION.findall(tree)}
+    if _SAMPLE.search(tree):
+        functions.add("sample")
+    return Explained(
+        columns=columns,
+        plan=normalise(optimised),
+        relations=frozenset(TableName.of(*n.split(".")) for n in _RELATION.findall(tree)),
+        functions=frozenset(functions),
+    )
+
+
+def normalise(plan: str) -> str:
+    """Number columns and subqueries by first appearance.
+
+    >>> normalise("Project [a#17L, b#4 AS c#9]\\n+- Scan [a#17L, b#4]")
+    'Project [a#0, b#1 AS c#2]\\n+- Scan [a#0, b#1]'
+    """
+    seen: dict[str, str] = {}
+
+    def renumber(match: re.Match[str]) -> str:
+        return seen.setdefault(match.group(), f"#{len(seen)}")
+
+    return _NUMBER.sub(renumber, plan)
+
+
+def volatile_functions(functions: frozenset[str], immutable: tuple[str, ...]) -> list[str]:
+    """Return the functions of a plan whose value may change while no table does."""
+    found = functions & (CLOCK | VOLATILE)
+    # A function of the user's own carries its catalog and schema in the plan.
+    own = {name for name in functions if name.count(".") == 2}
+    declared = {name for name in own if _is_declared(name, immutable)}
+    return sorted(found | (own - declared))
+
+
+def _is_declared(name: str, immutable: tuple[str, ...]) -> bool:
+    return any(name == known or name.endswith(f".{known}") for known in immutable)
+
+
+def _section(text: str, title: str) -> str:
+    _, found, rest = text.partition(f"== {title} ==\n")
+    return rest.split("\n\n== ")[0].strip("\n") if found else ""

@@ -1,0 +1,56 @@
+"""From a text to everything it reaches: through views down to tables."""
+
+from collections.abc import Callable
+
+from spark_dynamic.errors import EngineError
+from spark_dynamic.names import TableName
+from spark_dynamic.sql.pin import MODEL_PROPERTY, Query, ViewQuery
+from spark_dynamic.sql.references import Unreadable, find_references
+from spark_dynamic.warehouse import Relation
+
+Lookup = Callable[[TableName], Relation | None]
+_DEPTH = 50
+
+
+def resolve(
+    text: str,
+    schema: str,
+    lookup: Lookup,
+    settings: dict[str, str],
+    depth: int = 0,
+) -> Query:
+    """Find a query's tables, through views down to where rows are stored.
+
+    Raises Unreadable where only Spark itself can tell what the text reads.
+    """
+    if depth > _DEPTH:
+        raise Unreadable("views are nested too deeply")
+    references = find_references(text, schema)
+    views = {}
+    for table in {reference.table for reference in references.tables}:
+        relation = lookup(table)
+        if relation is None:
+            raise EngineError("SOURCE_MISSING", f"The table {table} does not exist.")
+        if relation.view is None:
+            continue
+        if MODEL_PROPERTY not in relation.properties:
+            _check_settings(relation, settings)
+        inner = resolve(relation.view.text, relation.view.schema, lookup, settings, depth + 1)
+        views[table] = ViewQuery(relation, inner)
+    return Query(text, references, views)
+
+
+def _check_settings(relation: Relation, settings: dict[str, str]) -> None:
+    """Spark runs a view under the settings it was created with; written out it would not."""
+    assert relation.view is not None
+    for key, value in settings.items():
+        created_with = relation.view.settings.get(key)
+        if created_with is not None and _plain(created_with) != _plain(value):
+            raise Unreadable(
+                f"the view {relation.name} was created with {key}={created_with}, "
+                f"while this session has {value}"
+            )
+
+
+def _plain(value: str) -> str:
+    return "utc" if value.lower() in ("etc/utc", "z", "+00:00") else value.lower()
