@@ -20,6 +20,7 @@ RESPONSE = {
     "rows_inserted": 12,
     "rows_deleted": 3,
     "data_timestamp": "2026-03-07T10:15:30.123456Z",
+    "reason_code": "INITIAL_BUILD",
     "reason": "INITIAL_BUILD: The table did not exist.",
 }
 
@@ -49,12 +50,14 @@ def test_only_passed_tests_are_counted() -> None:
     assert passed_tests([result(status="pass"), result(status="fail"), result()]) == 1
 
 
-def test_the_report_shows_each_refresh_in_one_line(capsys: pytest.CaptureFixture[str]) -> None:
-    Screen().refreshes(refreshes([result(**RESPONSE)]))
-    lines = [line.split() for line in capsys.readouterr().out.splitlines()]
-    stamp = ["2026-03-07", "10:15:30"]
-    sentence = ["INITIAL_BUILD:", "The", "table", "did", "not", "exist."]
-    assert ["t", "FULL", "+12", "-3", "1.5", *stamp, *sentence] in lines
+def test_the_report_has_a_line_for_each_refresh_and_each_reason_once(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    Screen().refreshes(refreshes([result(**RESPONSE), result(**RESPONSE)]))
+    shown = capsys.readouterr().out
+    cells = ["t", "FULL", "+12", "-3", "1.5", "2026-03-07", "10:15:30", "INITIAL_BUILD"]
+    assert [line.split() for line in shown.splitlines()].count(cells) == 2
+    assert shown.count("INITIAL_BUILD: The table did not exist.") == 1
 
 
 def test_a_difference_is_marked(capsys: pytest.CaptureFixture[str]) -> None:

@@ -28,22 +28,34 @@ def set_statement(key: str, value: str) -> str:
 def carrying(
     warehouse: Warehouse, metadata: str, transaction: tuple[str, int] | None = None
 ) -> Iterator[None]:
-    """Make the commits of the block carry metadata and, if given, a transaction number.
+    """Make the one commit of the block carry metadata and, if given, a transaction number.
 
     `transaction` is the application id and version: Delta skips a write whose number it has
     already seen, and lets two writers with one id conflict.
     """
-    settings = {_METADATA: metadata, _OVERWRITE: "STATIC"}
+    settings = {_METADATA: metadata}
     if transaction:
         settings |= {_APP: transaction[0], _VERSION: str(transaction[1])}
+    with static_overwrite(warehouse):
+        try:
+            for key, value in settings.items():
+                warehouse.execute(set_statement(key, value))
+            yield
+        finally:
+            for key in settings:
+                warehouse.execute(f"RESET `{key}`")
+
+
+@contextmanager
+def static_overwrite(warehouse: Warehouse) -> Iterator[None]:
+    """Make an overwrite in the block replace the whole table, whatever the profile says."""
     [chosen] = warehouse.rows(f"SET {_OVERWRITE}")
+    if chosen["value"].upper() != "DYNAMIC":
+        yield
+        return
+    warehouse.execute(set_statement(_OVERWRITE, "STATIC"))
     try:
-        for key, value in settings.items():
-            warehouse.execute(set_statement(key, value))
         yield
     finally:
-        for key in settings:
-            warehouse.execute(f"RESET `{key}`")
-        # A RESET goes back to Spark's default, not to what the profile set.
-        if chosen["value"].upper() in ("STATIC", "DYNAMIC"):
-            warehouse.execute(set_statement(_OVERWRITE, chosen["value"]))
+        # A RESET would go back to Spark's default, not to what the profile set.
+        warehouse.execute(set_statement(_OVERWRITE, chosen["value"]))

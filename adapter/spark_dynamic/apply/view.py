@@ -70,7 +70,9 @@ def describe(
     by_name = {column.name.lower(): column.stored_as for column in columns}
     if not config.partition_by:
         keys = ", ".join(quote(by_name[name.lower()]) for name in config.cluster_by)
-        statements.append(f"ALTER TABLE {storage.sql} CLUSTER BY {f'({keys})' if keys else 'NONE'}")
+        statements.append(
+            f"ALTER TABLE {storage.sql} CLUSTER BY {f'({keys})' if keys else 'NONE'}"
+        )
     for name, text in column_comments.items():
         if name.lower() in by_name:
             column = quote(by_name[name.lower()])

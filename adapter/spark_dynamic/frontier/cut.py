@@ -71,9 +71,7 @@ def choose_cut(
     return Waiting(late)
 
 
-def _is_valid_at(
-    upstream: Upstream, moment: datetime, pin_at: PinAt, same_rows: SameRows
-) -> bool:
+def _is_valid_at(upstream: Upstream, moment: datetime, pin_at: PinAt, same_rows: SameRows) -> bool:
     """Tell whether an upstream's newest version is what its query gives at a moment's cut."""
     if not upstream.records:
         return False

@@ -35,8 +35,8 @@ def effect(commit: Commit) -> Effect:
     >>> from datetime import datetime
     >>> effect(Commit(1, datetime.now(), "OPTIMIZE")).value
     'nothing'
-    >>> effect(Commit(1, datetime.now(), "WRITE", {"mode": "Append"}, {"numOutputRows": "2"})).value
-    'added'
+    >>> effect(Commit(1, datetime.now(), "DELETE", {}, {"numDeletedRows": "2"})).value
+    'removed'
     """
     if commit.operation in _NO_ROWS:
         return Effect.NOTHING

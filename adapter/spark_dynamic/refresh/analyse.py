@@ -55,9 +55,7 @@ def analyse(request: Request, cycle: Cycle, warehouse: Warehouse) -> Analysis:
         else:
             bases.append(table)
     _refuse_itself(request, query, upstreams)
-    return Analysis(
-        query, _hash(query.texts()), tuple(bases), tuple(upstreams), tuple(others)
-    )
+    return Analysis(query, _hash(query.texts()), tuple(bases), tuple(upstreams), tuple(others))
 
 
 def _hash(texts: list[str]) -> str:

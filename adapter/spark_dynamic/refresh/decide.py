@@ -72,9 +72,7 @@ def _waiting(findings: Findings) -> Decision | None:
     return None
 
 
-def _config_change(
-    findings: Findings, config: DynamicTableConfig
-) -> tuple[Reason | None, str]:
+def _config_change(findings: Findings, config: DynamicTableConfig) -> tuple[Reason | None, str]:
     changes = "; ".join(findings.config_changes)
     match config.on_configuration_change:
         case OnConfigurationChange.FAIL:

@@ -183,23 +183,24 @@ def _changed(
     follows_schema = analysis.query.follows_schema()
     for table in analysis.bases:
         old, new = record.pin_of(table), cut.pins.get(table)
-        if old is None or new is None or not cycle.same_rows(warehouse, old, new):
-            changed.append(str(table))
-        elif follows_schema and cycle.columns_touched(warehouse, old, new):
+        same = old is not None and new is not None and cycle.same_rows(warehouse, old, new)
+        if same and old and new and follows_schema:
+            same = not cycle.columns_touched(warehouse, old, new)
+        if not same:
             changed.append(str(table))
     for upstream in analysis.upstreams:
         before = record.upstreams.get(str(upstream.storage))
         now = cut.upstreams.get(upstream.storage)
-        if before is None or now is None:
-            changed.append(str(upstream.view))
-        elif before != now and not _same_storage(upstream.storage, before, now, cycle, warehouse):
+        if not _same_storage(upstream.storage, before, now, cycle, warehouse):
             changed.append(str(upstream.view))
     return tuple(changed)
 
 
 def _same_storage(
-    storage: TableName, before: int, now: int, cycle: Cycle, warehouse: Warehouse
+    storage: TableName, before: int | None, now: int | None, cycle: Cycle, warehouse: Warehouse
 ) -> bool:
+    if before is None or now is None:
+        return False
     pins = []
     for version in (before, now):
         commit = cycle.commit_at(warehouse, storage, version)
@@ -243,6 +244,4 @@ def _with_query(plan: Plan, warehouse: Warehouse) -> Plan:
             decision = replace(
                 decision, action="REINITIALIZE", reason=reason("COLUMNS_CHANGED", detail)
             )
-    return replace(
-        plan, query=query, columns=columns, generation=generation, decision=decision
-    )
+    return replace(plan, query=query, columns=columns, generation=generation, decision=decision)

@@ -3,11 +3,13 @@
 Each override is a case in which sqlglot would silently change what a query means.
 """
 
-from typing import Any
+from typing import Any, ClassVar
 
 from sqlglot import exp
 from sqlglot.dialects.databricks import Databricks
-from sqlglot.tokens import TokenType
+from sqlglot.generators.databricks import DatabricksGenerator
+from sqlglot.parsers.databricks import DatabricksParser
+from sqlglot.tokenizer_core import TokenType
 
 
 class SparkDynamic(Databricks):
@@ -18,10 +20,10 @@ class SparkDynamic(Databricks):
 
         STRING_ESCAPES = ["\\", "'", '"']
 
-    class Parser(Databricks.Parser):
+    class Parser(DatabricksParser):
         """`window(…)` is a function here, also as the first item of GROUP BY."""
 
-        def parse(self, raw_tokens: list[Any], sql: str | None = None) -> Any:
+        def parse(self, raw_tokens: list[Any], sql: str = "") -> Any:
             """Parse, having turned WINDOW before a parenthesis into a plain name."""
             for token, following in zip(raw_tokens, raw_tokens[1:], strict=False):
                 if (
@@ -31,17 +33,17 @@ class SparkDynamic(Databricks):
                     token.token_type = TokenType.VAR
             return super().parse(raw_tokens, sql)
 
-    class Generator(Databricks.Generator):
+    class Generator(DatabricksGenerator):
         """Leaves nested CTEs, percentiles and TIME where they are."""
 
-        EXPRESSIONS_WITHOUT_NESTED_CTES: set[type[exp.Expression]] = set()
+        EXPRESSIONS_WITHOUT_NESTED_CTES: ClassVar[set[type[exp.Expr]]] = set()
         TRANSFORMS = {
             kind: write
-            for kind, write in Databricks.Generator.TRANSFORMS.items()
+            for kind, write in DatabricksGenerator.TRANSFORMS.items()
             if kind is not exp.WithinGroup
         }
         TYPE_MAPPING = {
             kind: name
-            for kind, name in Databricks.Generator.TYPE_MAPPING.items()
+            for kind, name in DatabricksGenerator.TYPE_MAPPING.items()
             if kind is not exp.DataType.Type.TIME
         }

@@ -1,6 +1,7 @@
 """Which tables a query text names, and where in the text they stand."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import sqlglot
 from sqlglot import exp
@@ -78,7 +79,7 @@ def _is_cte(table: exp.Table) -> bool:
     if table.args.get("db"):
         return False
     name = table.name.lower()
-    inside: exp.Expression = table
+    inside: Any = table
     outer = table.parent
     while outer is not None:
         with_ = outer.args.get("with_") or outer.args.get("with")
@@ -96,7 +97,7 @@ def _is_cte(table: exp.Table) -> bool:
     return False
 
 
-def _follows_schema(tree: exp.Expression) -> bool:
+def _follows_schema(tree: exp.Query) -> bool:
     for star in tree.find_all(exp.Star):
         parent = star.parent
         if not isinstance(parent, exp.Count):

@@ -11,9 +11,9 @@ from dbt.adapters.spark.connections import (
     SparkConnectionWrapper,
     SparkCredentials,
 )
-from dbt.adapters.spark_dynamic.embedded import Home
 from dbt_common.exceptions import DbtDatabaseError
 
+from dbt.adapters.spark_dynamic.embedded import Home
 from spark_dynamic.apply.commit import set_statement
 from spark_dynamic.literals import literal
 

@@ -5,14 +5,14 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
+from dbt_common.exceptions import DbtDatabaseError
+
 from dbt.adapters.spark_dynamic.__version__ import version
 from dbt.adapters.spark_dynamic.config import read_config
 from dbt.adapters.spark_dynamic.connections import RESULT_SETTINGS
 from dbt.adapters.spark_dynamic.errors import RefreshError
 from dbt.adapters.spark_dynamic.responses import RefreshResponse, refresh_response, trigger
 from dbt.adapters.spark_dynamic.warehouse import DbtWarehouse
-from dbt_common.exceptions import DbtDatabaseError
-
 from spark_dynamic.errors import EngineError, WarehouseError
 from spark_dynamic.frontier.state import (
     STATE_TABLE,
@@ -93,9 +93,7 @@ class DynamicTables:
         self._add_event(_success(outcome, cycle, planned.started_at), cycle)
         decision = outcome.plan.decision
         if decision.writes and decision.reason.code not in _EXPECTED:
-            self._adapter.warn(
-                f"{plan.request.view} was rebuilt in full. {decision.reason} "
-            )
+            self._adapter.warn(f"{plan.request.view} was rebuilt in full. {decision.reason} ")
         return refresh_response(outcome)
 
     def note_written(self, table: TableName) -> None:
@@ -218,9 +216,7 @@ def _success(outcome: Outcome, cycle: Cycle, started_at: datetime) -> StateRow:
     )
 
 
-def _failure(
-    error: Exception, request: Request, cycle: Cycle, started_at: datetime
-) -> StateRow:
+def _failure(error: Exception, request: Request, cycle: Cycle, started_at: datetime) -> StateRow:
     code = error.code if isinstance(error, EngineError) else "FAILED"
     return StateRow(
         relation=str(request.view),

@@ -3,11 +3,13 @@
 from collections.abc import Mapping
 from typing import Any
 
-from dbt.adapters.base import available
-from dbt.adapters.base.impl import AdapterTrackingRelationInfo
+from dbt.adapters.base.meta import available
 from dbt.adapters.contracts.relation import RelationConfig
 from dbt.adapters.events.types import AdapterEventWarning
 from dbt.adapters.spark.impl import SparkAdapter
+from dbt_common.events.functions import warn_or_error
+
+from dbt.adapters.spark_dynamic import seeds
 from dbt.adapters.spark_dynamic.__version__ import version
 from dbt.adapters.spark_dynamic.config import SparkDynamicConfig
 from dbt.adapters.spark_dynamic.connections import SparkDynamicConnectionManager
@@ -16,8 +18,6 @@ from dbt.adapters.spark_dynamic.dynamic_tables import DynamicTables, PlannedRefr
 from dbt.adapters.spark_dynamic.responses import RefreshResponse
 from dbt.adapters.spark_dynamic.switching import drop_storage
 from dbt.adapters.spark_dynamic.warehouse import DbtWarehouse
-from dbt_common.events.functions import warn_or_error
-
 from spark_dynamic.apply.storage import generations, storage_name
 from spark_dynamic.catalog import Catalog
 from spark_dynamic.names import TableName
@@ -34,16 +34,12 @@ class SparkDynamicAdapter(SparkAdapter):
         self._dynamic_tables = DynamicTables(self)
 
     @classmethod
-    def get_adapter_run_info(cls, config: RelationConfig) -> AdapterTrackingRelationInfo:
+    def get_adapter_run_info(cls, config: RelationConfig) -> Any:
         """Name this module; dbt would guess `sparkdynamic` from the class name."""
-        from dbt.adapters.__about__ import version as base_version
-
-        return AdapterTrackingRelationInfo(
-            adapter_name="spark_dynamic",
-            base_adapter_version=base_version,
-            adapter_version=version,
-            model_adapter_details=cls._get_adapter_specific_run_info(config),
-        )
+        info: Any = SparkAdapter.get_adapter_run_info(config)
+        info.adapter_name = "spark_dynamic"
+        info.adapter_version = version
+        return info
 
     def pre_model_hook(self, config: Any) -> None:
         """Give a node that dbt is about to build our defaults."""
@@ -51,7 +47,7 @@ class SparkDynamicAdapter(SparkAdapter):
 
     def post_model_hook(self, config: Any, context: Any) -> None:
         """Note what a node wrote, and remove what a former dynamic table left behind."""
-        node = getattr(config, "model", None)
+        node: Any = getattr(config, "model", None)
         materialized = node.config.get("materialized") if hasattr(node, "config") else None
         if materialized not in (*BUILT_BY_DBT, "view"):
             return
@@ -83,6 +79,23 @@ class SparkDynamicAdapter(SparkAdapter):
         """Do it."""
         return self._dynamic_tables.run(planned)
 
+    @available
+    def seed_columns(self, model: Mapping[str, Any], rows: Any) -> list[list[str]]:
+        """Return the names and types of a seed's columns."""
+        return seeds.seed_columns(self, model, rows)
+
+    @available
+    def has_columns(self, relation: Any, columns: list[list[str]]) -> bool:
+        """Tell whether a Delta table with just these columns exists."""
+        return seeds.has_columns(self, relation, columns)
+
+    @available
+    def load_seed(
+        self, relation: Any, columns: list[list[str]], rows: Any, batch_size: int, overwrites: bool
+    ) -> str:
+        """Load a seed's rows."""
+        return seeds.load_seed(self, relation, columns, rows, batch_size, overwrites)
+
     @available.parse(lambda self, relation: relation)
     def dynamic_table_storage(self, relation: Any) -> Any:
         """Return the table behind a dynamic table's view, for hooks and maintenance."""
@@ -90,4 +103,3 @@ class SparkDynamicAdapter(SparkAdapter):
         found = generations(view, Catalog().tables(DbtWarehouse(self), view))
         storage = storage_name(view, found[0] if found else 1)
         return relation.incorporate(path={"identifier": storage.name}, type="table")
-

@@ -7,13 +7,13 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import IO, Any
 
 from dbt.adapters.events.logging import AdapterLogger
+from pyspark import SparkConf, SparkContext, java_gateway
+from pyspark.sql import SparkSession
+
 from dbt.adapters.spark_dynamic.embedded import Home, launch_settings, uses_own_metastore
 from dbt.adapters.spark_dynamic.errors import EmbeddedSparkError
 from dbt.adapters.spark_dynamic.files import cache_directory, claim
 from dbt.adapters.spark_dynamic.java import java_home
-from pyspark import SparkConf, SparkContext
-from pyspark.java_gateway import launch_gateway
-from pyspark.sql import SparkSession
 
 logger = AdapterLogger("Spark")
 
@@ -58,7 +58,8 @@ def _start_jvm(home: Home, chosen: dict[str, str]) -> SparkSession:
             return _connect(conf, java, log)
         except Exception as error:
             raise EmbeddedSparkError(
-                f"SPARK_NOT_STARTED: The embedded Spark did not start. Its log: {home.log}\n{error}"
+                f"SPARK_NOT_STARTED: The embedded Spark did not start: {error}\n"
+                f"Spark log: {home.log}"
             ) from error
 
 
@@ -67,7 +68,8 @@ def _connect(conf: SparkConf, java: str, log: IO[bytes]) -> SparkSession:
     os.environ["JAVA_HOME"] = java
     try:
         # Started by hand, because only so the JVM's own output goes to the log.
-        gateway = launch_gateway(conf, popen_kwargs={"stdout": log, "stderr": log})
+        launch: Any = java_gateway.launch_gateway
+        gateway = launch(conf, popen_kwargs={"stdout": log, "stderr": log})
     finally:
         if before is None:
             del os.environ["JAVA_HOME"]

@@ -1,9 +1,8 @@
 """A model that was a dynamic table before: its storage goes when it becomes something else."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from dbt.adapters.spark_dynamic.warehouse import DbtWarehouse
-
 from spark_dynamic.apply.storage import generations, storage_name
 from spark_dynamic.catalog import describe_relation
 from spark_dynamic.names import TableName
@@ -30,6 +29,7 @@ def drop_storage(adapter: "SparkDynamicAdapter", table: TableName) -> None:
         described = describe_relation(warehouse, storage)
         if described is not None and MODEL_PROPERTY in described.properties:
             warehouse.execute(f"DROP TABLE {storage.sql}")
-            cached = [r for r in relations if r.identifier.lower() == storage.name]
-            for relation in cached:
-                adapter.cache.drop(relation)
+            forget: Any = adapter.cache.drop
+            for relation in relations:
+                if str(relation.identifier).lower() == storage.name:
+                    forget(relation)

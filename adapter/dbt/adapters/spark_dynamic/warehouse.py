@@ -6,9 +6,9 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 from zoneinfo import ZoneInfo
 
-from dbt.adapters.spark_dynamic.connections import SessionHandle
 from dbt_common.exceptions import DbtDatabaseError, DbtRuntimeError
 
+from dbt.adapters.spark_dynamic.connections import SessionHandle
 from spark_dynamic.errors import WarehouseError
 from spark_dynamic.names import TableName
 from spark_dynamic.warehouse import Commit
@@ -51,9 +51,10 @@ class DbtWarehouse:
     def _rows_by_name(self, cursor: Any) -> list[dict[str, Any]]:
         names = [column[0] for column in cursor.description]
         rows = [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
-        zone = self._adapter.config.credentials.server_side_parameters["spark.sql.session.timeZone"]
+        settings = self._adapter.config.credentials.server_side_parameters
+        zone = ZoneInfo(settings["spark.sql.session.timeZone"])
         for row in rows:
-            moment = datetime.fromisoformat(str(row["timestamp"])).replace(tzinfo=ZoneInfo(zone))
+            moment = datetime.fromisoformat(str(row["timestamp"])).replace(tzinfo=zone)
             row["micros"] = int(moment.timestamp() * 1_000_000)
         return rows
 

@@ -19,6 +19,7 @@ class Refresh:
     rows: str
     seconds: float
     data_timestamp: str
+    reason_code: str
     reason: str
     ok: bool
 
@@ -55,6 +56,7 @@ def _refresh(result: Any) -> Refresh:
         rows=_rows(response),
         seconds=result.execution_time,
         data_timestamp=_without_fraction(response.get("data_timestamp") or ""),
+        reason_code=response.get("reason_code") or "",
         reason=response.get("reason") or "",
         ok=ok,
     )

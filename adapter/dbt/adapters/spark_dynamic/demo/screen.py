@@ -46,14 +46,14 @@ class Screen:
             yield lambda detail: status.update(escape(f"{text} · {detail}"))
 
     def refreshes(self, refreshes: Sequence[Refresh]) -> None:
-        """Print what happened to each model."""
+        """Print what happened to each model, and below it each reason once, in full."""
         table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
         table.add_column("model", no_wrap=True)
         table.add_column("action", no_wrap=True)
         table.add_column("rows", justify="right", no_wrap=True)
         table.add_column("seconds", justify="right", no_wrap=True)
         table.add_column("data timestamp (UTC)", no_wrap=True)
-        table.add_column("reason")
+        table.add_column("reason", no_wrap=True)
         for one in refreshes:
             style = _ACTION_STYLES.get(one.action, "")
             table.add_row(
@@ -62,10 +62,12 @@ class Screen:
                 one.rows,
                 f"{one.seconds:.1f}",
                 one.data_timestamp,
-                escape(one.reason),
+                one.reason_code,
                 style="" if one.is_dynamic or not one.ok else "dim",
             )
         self._console.print(table)
+        for reason in dict.fromkeys(one.reason for one in refreshes):
+            self.note(reason)
 
     def verdicts(self, verdicts: Sequence[Verdict]) -> None:
         """Print whether each table equals its query."""

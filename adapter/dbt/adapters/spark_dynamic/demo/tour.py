@@ -102,8 +102,12 @@ class Tour:
         self._screen.heading(title, text)
         with self._screen.spinner(f"dbt {command}") as on_node:
             step = self._dbt.run(command, on_node=on_node)
-        if step.results:
-            self._screen.refreshes(refreshes(step.results))
+        report = refreshes(step.results)
+        if report:
+            self._screen.refreshes(report)
+            # dbt warns of each rebuild that nobody asked for; its reason has just been shown.
+            shown = {one.reason for one in report if one.reason}
+            step.warnings = [w for w in step.warnings if not any(r in w for r in shown)]
         self._must(step, f"dbt {command} failed.")
         if not _dynamic(step):
             self._fail(f"dbt {command} built no dynamic table.", [])

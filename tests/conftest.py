@@ -1,0 +1,20 @@
+"""What all tests share: dbt's project fixtures on one embedded Spark per process."""
+
+import pytest
+
+pytest_plugins = ["dbt.tests.fixtures.project"]
+
+
+@pytest.fixture(scope="session", autouse=True)
+def embedded_home(tmp_path_factory: pytest.TempPathFactory):
+    """Keep warehouse, metastore and logs of the whole test process in one place."""
+    with pytest.MonkeyPatch.context() as environment:
+        environment.setenv("SPARK_DYNAMIC_HOME", str(tmp_path_factory.mktemp("spark")))
+        # A person's own settings must not reach the tests.
+        environment.delenv("DBT_PROFILES_DIR", raising=False)
+        yield
+
+
+@pytest.fixture(scope="class")
+def dbt_profile_target():
+    return {"type": "spark_dynamic", "threads": 2}
