@@ -1,19 +1,22 @@
 """Connections: dbt-spark's, with embedded sessions that are isolated from each other."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from dbt.adapters.contracts.connection import AdapterResponse, Connection, ConnectionState
 from dbt.adapters.spark.connections import (
+    PyhiveConnectionWrapper,
     SparkConnectionManager,
     SparkConnectionMethod,
     SparkConnectionWrapper,
     SparkCredentials,
 )
-from dbt_common.exceptions import DbtDatabaseError
+from dbt_common.exceptions import DbtDatabaseError, DbtRuntimeError
 
 from dbt.adapters.spark_dynamic.embedded import Home
+from dbt.adapters.spark_dynamic.messages import readable
 from spark_dynamic.apply.commit import set_statement
 from spark_dynamic.literals import literal
 
@@ -28,6 +31,8 @@ RESULT_SETTINGS = {
     "spark.sql.session.timeZone": "UTC",
 }
 
+_OVER_THRIFT = (SparkConnectionMethod.THRIFT, SparkConnectionMethod.HTTP)
+
 
 @dataclass
 class SparkDynamicCredentials(SparkCredentials):
@@ -35,6 +40,8 @@ class SparkDynamicCredentials(SparkCredentials):
 
     method: SparkConnectionMethod = SparkConnectionMethod.SESSION
     host: str | None = "localhost"
+    # Seconds; 0 lets the waits grow with the statement. dbt-spark's 5 suit only long ones.
+    poll_interval: int = 0
     home: str | None = None
     state_schema: str | None = None
 
@@ -64,6 +71,7 @@ class SessionHandle(SparkConnectionWrapper):
         self._session: SparkSession | None = None
         self._frame: DataFrame | None = None
         self._rows: list[Any] | None = None
+        self._cancelled = False
 
     @property
     def session(self) -> "SparkSession":
@@ -80,7 +88,8 @@ class SessionHandle(SparkConnectionWrapper):
         return self
 
     def cancel(self) -> None:
-        """Stop the jobs of this session only."""
+        """Stop the jobs of this session only, and let no statement follow them."""
+        self._cancelled = True
         if self._session is not None:
             self._session.interruptAll()
 
@@ -93,6 +102,8 @@ class SessionHandle(SparkConnectionWrapper):
 
     def execute(self, sql: str, bindings: list[Any] | None = None) -> None:
         """Run a statement; a query runs when its rows are fetched or `finish` is called."""
+        if self._cancelled:
+            raise DbtRuntimeError("The run was cancelled before this statement.")
         text = sql.strip().removesuffix(";")
         if bindings:
             text = text % tuple(literal(value) for value in bindings)
@@ -150,9 +161,26 @@ class SessionHandle(SparkConnectionWrapper):
             text = str(error.java_exception)
         else:
             return error
-        # Spark repeats the JVM's stack below the message; it is in the log.
-        message = text.split("\nJVM stacktrace:")[0].split("\n\tat ")[0].rstrip()
-        return DbtDatabaseError(f"{message}\nSpark log: {self._home.log}")
+        return DbtDatabaseError(f"{readable(text)}\nSpark log: {self._home.log}")
+
+
+class ThriftHandle(PyhiveConnectionWrapper):
+    """dbt-spark's handle, which asks more often whether a statement is done."""
+
+    def execute(self, sql: str, bindings: list[Any] | None = None) -> None:
+        """Run a statement, waiting shortly at first."""
+        self._wait = 0.01
+        super().execute(sql, bindings)
+
+    @property  # type: ignore[override]  # dbt-spark knows whole seconds only
+    def poll_interval(self) -> float:
+        """The next wait in seconds: twice the one before, from 20 ms up to half a second."""
+        self._wait = min(self._wait * 2, 0.5)
+        return self._wait
+
+    @poll_interval.setter
+    def poll_interval(self, chosen: int) -> None:
+        """Ignore dbt-spark's default; an interval that the user chose is left to its handle."""
 
 
 class SparkDynamicConnectionManager(SparkConnectionManager):
@@ -172,10 +200,30 @@ class SparkDynamicConnectionManager(SparkConnectionManager):
             connection.state = ConnectionState.OPEN
             return connection
         opened: Connection = super().open(connection)
+        if credentials.poll_interval == 0 and credentials.method in _OVER_THRIFT:
+            opened.handle = ThriftHandle(
+                opened.handle.handle,
+                query_timeout=credentials.query_timeout,
+                query_retries=credentials.query_retries,
+            )
         # Parameters passed at connect time do not arrive over thrift.
         for key, value in credentials.server_side_parameters.items():
             opened.handle.cursor().execute(set_statement(key, value))
         return opened
+
+    @contextmanager
+    def exception_handler(self, sql: str) -> Iterator[None]:
+        """Keep errors that are dbt's already as they are; dbt-spark would wrap them again."""
+        try:
+            yield
+        except DbtDatabaseError as error:
+            error.msg = readable(error.msg)
+            raise
+        except DbtRuntimeError:
+            raise
+        except Exception:
+            with super().exception_handler(sql):
+                raise
 
     def execute(
         self, sql: str, auto_begin: bool = False, fetch: bool = False, limit: int | None = None

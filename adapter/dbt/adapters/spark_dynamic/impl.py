@@ -37,9 +37,7 @@ class SparkDynamicAdapter(SparkAdapter):
     def get_adapter_run_info(cls, config: RelationConfig) -> Any:
         """Name this module; dbt would guess `sparkdynamic` from the class name."""
         info: Any = SparkAdapter.get_adapter_run_info(config)
-        info.adapter_name = "spark_dynamic"
-        info.adapter_version = version
-        return info
+        return info.replace(adapter_name="spark_dynamic", adapter_version=version)
 
     def pre_model_hook(self, config: Any) -> None:
         """Give a node that dbt is about to build our defaults."""

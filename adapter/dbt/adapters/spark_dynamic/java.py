@@ -2,6 +2,7 @@
 
 import os
 import re
+import shlex
 import shutil
 import subprocess
 from pathlib import Path
@@ -24,7 +25,7 @@ for argument do
   shift
   [ "$argument" = "--add-modules=jdk.incubator.vector" ] || set -- "$@" "$argument"
 done
-exec "{java}" "$@"
+exec {java} "$@"
 """
 
 
@@ -32,9 +33,10 @@ def java_home(cache: Path) -> str:
     """Return a JAVA_HOME that Spark can run on, or say what to install."""
     seen = []
     for java in _candidates():
-        found = _major_version(java)
+        shown = _settings(java)
+        found = major_version(shown)
         if found is not None and found >= OLDEST:
-            return str(Path(java).resolve().parents[1])
+            return _home(java, shown)
         seen.append(f"{java} is version {found}" if found else f"{java} does not run")
     bundled = _bundled_java_home(cache)
     if bundled:
@@ -52,13 +54,30 @@ def _candidates() -> list[str]:
     return from_home + ([on_path] if on_path else [])
 
 
-def _major_version(java: str) -> int | None:
+def _settings(java: str) -> str:
+    """Return what a Java says about itself; nothing if it does not run."""
+    command = [java, "-XshowSettings:properties", "-version"]
     try:
-        shown = subprocess.run([java, "-version"], capture_output=True, text=True, timeout=60)
+        shown = subprocess.run(command, capture_output=True, text=True, timeout=60)
     except (OSError, subprocess.SubprocessError):
-        return None
-    match = re.search(r'version "(?:1\.)?(\d+)', shown.stderr + shown.stdout)
-    return int(match.group(1)) if shown.returncode == 0 and match else None
+        return ""
+    return shown.stderr + shown.stdout if shown.returncode == 0 else ""
+
+
+def major_version(shown: str) -> int | None:
+    """Read the version out of what `java -version` prints.
+
+    >>> major_version('openjdk version "17.0.15" 2025-04-15'), major_version('version "1.8.0_392"')
+    (17, 8)
+    """
+    match = re.search(r'version "(?:1\.)?(\d+)', shown)
+    return int(match.group(1)) if match else None
+
+
+def _home(java: str, shown: str) -> str:
+    # The command on the PATH may be a script of a version manager, far from the real one.
+    match = re.search(r"^ *java\.home = (.+)$", shown, re.MULTILINE)
+    return match.group(1).strip() if match else str(Path(java).resolve().parents[1])
 
 
 def _bundled_java_home(cache: Path) -> str | None:
@@ -68,7 +87,7 @@ def _bundled_java_home(cache: Path) -> str | None:
         return None
     shim = cache / "java" / "bin" / "java"
     shim.parent.mkdir(parents=True, exist_ok=True)
-    text = _SHIM.format(java=JAVA)
+    text = shim_text(str(JAVA))
     if not shim.exists() or shim.read_text() != text:
         # Written aside and moved: another process may be starting from it right now.
         draft = shim.with_name(f"java.{os.getpid()}")
@@ -76,3 +95,8 @@ def _bundled_java_home(cache: Path) -> str | None:
         draft.chmod(0o755)
         draft.replace(shim)
     return str(shim.parents[1])
+
+
+def shim_text(java: str) -> str:
+    """Return the script that stands in front of a Java without the module Spark asks for."""
+    return _SHIM.format(java=shlex.quote(java))

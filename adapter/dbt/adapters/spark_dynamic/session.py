@@ -4,10 +4,12 @@ import logging
 import os
 import threading
 from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
 from typing import IO, Any
 
 from dbt.adapters.events.logging import AdapterLogger
 from pyspark import SparkConf, SparkContext, java_gateway
+from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
 
 from dbt.adapters.spark_dynamic.embedded import Home, launch_settings, uses_own_metastore
@@ -18,7 +20,8 @@ from dbt.adapters.spark_dynamic.java import java_home
 logger = AdapterLogger("Spark")
 
 _start = threading.Lock()
-_claims: list[IO[str]] = []
+# The metastores of this process; the lock lasts as long as the file is open.
+_claims: dict[Path, IO[str]] = {}
 
 
 def root_session(home: Home, chosen: dict[str, str]) -> SparkSession:
@@ -37,21 +40,24 @@ def session_for_connection(home: Home, chosen: dict[str, str]) -> SparkSession:
     """Return a session of its own: settings and temporary views reach no other connection."""
     session = root_session(home, chosen).newSession()
     for key, value in chosen.items():
-        if session.conf.isModifiable(key):
+        try:
             session.conf.set(key, value)
+        except AnalysisException as error:
+            # What a running JVM cannot change was given to it when it started.
+            if "CANNOT_MODIFY" not in str(error.getCondition()):
+                raise
     return session
 
 
 def _start_jvm(home: Home, chosen: dict[str, str]) -> SparkSession:
     # Spark's Python side repeats every failed statement as one long JSON line on the screen.
     logging.getLogger("SQLQueryContextLogger").disabled = True
+    java = java_home(cache_directory())
     if uses_own_metastore(chosen):
-        home.path.mkdir(parents=True, exist_ok=True)
         _claim_metastore(home)
     home.prepare()
     logger.debug(f"Starting embedded Spark, log: {home.log}")
     with _progress(), home.log.open("ab") as log:
-        java = java_home(cache_directory())
         conf = SparkConf(loadDefaults=False)
         conf.setAll(list(launch_settings(home, chosen).items()))
         try:
@@ -80,6 +86,9 @@ def _connect(conf: SparkConf, java: str, log: IO[bytes]) -> SparkSession:
 
 
 def _claim_metastore(home: Home) -> None:
+    if home.lock in _claims:
+        return
+    home.path.mkdir(parents=True, exist_ok=True)
     held = claim(home.lock)
     if held is None:
         owner = home.lock.read_text() or "unknown"
@@ -89,7 +98,7 @@ def _claim_metastore(home: Home) -> None:
             "one another `home` in the profile, or connect both to a Spark server "
             "(`method: thrift`)."
         )
-    _claims.append(held)
+    _claims[home.lock] = held
 
 
 def _progress() -> AbstractContextManager[Any]:

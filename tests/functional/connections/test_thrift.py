@@ -1,0 +1,144 @@
+"""`method: thrift` against a real Spark Thrift server with Delta."""
+
+import os
+import socket
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pyspark
+import pytest
+from tests.functional.connections.processes import DbtProject
+
+from dbt.adapters.spark_dynamic.embedded import Home
+from dbt.adapters.spark_dynamic.files import cache_directory
+from dbt.adapters.spark_dynamic.jars import delta_jars
+from dbt.adapters.spark_dynamic.java import java_home
+
+PEOPLE = "id,name,born\n1,O'Brien,1980-01-31\n2,Ada,1815-12-10\n3,,\n"
+SETTINGS = {
+    "zone": "select current_timezone()",
+    "ansi": "select '${spark.sql.ansi.enabled}'",
+    "own": "select '${shop.own:unset}'",
+}
+
+
+@pytest.fixture(scope="module")
+def port(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
+    """A server whose own settings are not what our profiles say."""
+    home = Home(tmp_path_factory.mktemp("thrift"))
+    home.prepare()
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        number = free.getsockname()[1]
+    settings = {
+        **home.settings(),
+        "spark.master": "local[2]",
+        "spark.driver.memory": "2g",
+        "spark.ui.enabled": "false",
+        "spark.sql.shuffle.partitions": "2",
+        "spark.databricks.delta.snapshotPartitions": "2",
+        "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
+        "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+        "spark.sql.ansi.enabled": "false",
+        "spark.sql.session.timeZone": "America/Lima",
+    }
+    spark = Path(pyspark.__file__).parent
+    command = [
+        str(spark / "bin" / "spark-submit"),
+        "--class=org.apache.spark.sql.hive.thriftserver.HiveThriftServer2",
+        # As `--jars`, the server starts but does not find Delta's classes.
+        "--driver-class-path=" + os.pathsep.join(str(jar) for jar in delta_jars()),
+        *(f"--conf={key}={value}" for key, value in settings.items()),
+        "spark-internal",
+        f"--hiveconf=hive.server2.thrift.port={number}",
+        "--hiveconf=hive.server2.thrift.bind.host=127.0.0.1",
+    ]
+    environment = {
+        **os.environ,
+        "SPARK_HOME": str(spark),
+        "JAVA_HOME": java_home(cache_directory()),
+    }
+    with home.log.open("wb") as log:
+        server = subprocess.Popen(
+            command, cwd=home.path, env=environment, stdout=log, stderr=subprocess.STDOUT
+        )
+        try:
+            _wait_until_open(number, server, home.log)
+            yield number
+        finally:
+            server.terminate()
+            server.wait(timeout=30)
+
+
+def _wait_until_open(port: int, server: "subprocess.Popen[bytes]", log: Path) -> None:
+    for _ in range(240):
+        assert server.poll() is None, log.read_text()
+        try:
+            socket.create_connection(("127.0.0.1", port), timeout=1).close()
+            return
+        except OSError:
+            time.sleep(0.5)
+    raise AssertionError(log.read_text())
+
+
+@pytest.fixture
+def over_thrift(shop: DbtProject, port: int) -> DbtProject:
+    shop.use_profile(method="thrift", host="127.0.0.1", port=port, user="dbt", threads=2)
+    return shop
+
+
+def test_a_project_over_thrift(over_thrift: DbtProject, port: int) -> None:
+    shop = over_thrift
+    shop.write("seeds/people.csv", PEOPLE)
+    shop.write(
+        "models/adults.sql",
+        "{{ config(materialized='table') }} select id, name, year(born) as y "
+        "from {{ ref('people') }} where born is not null",
+    )
+    shop.write(
+        "models/names.sql",
+        "{{ config(materialized='dynamic_table') }} "
+        "select name, count(*) as n from {{ ref('adults') }} group by name",
+    )
+    first = shop.dbt(
+        "build",
+        answers={
+            **SETTINGS,
+            "format": "select format_number(count(*), 0) from trial.names",
+            "name": "select name from trial.people where id = 1",
+        },
+    )
+    assert first.code == 0, first.screen + first.errors
+    assert shop.results()["names"]["adapter_response"]["refresh_action"] == "FULL"
+    # The profile's settings, which are not the server's, hold here as in a session.
+    assert first.told["zone"] == "UTC"
+    assert first.told["ansi"] == "true"
+    assert first.told["name"] == "O'Brien"
+
+    again = shop.dbt("build")
+    assert again.code == 0, again.screen + again.errors
+    assert shop.results()["names"]["adapter_response"]["refresh_action"] == "NO_DATA"
+
+    shop.write("models/names.sql", "{{ config(materialized='table') }} select cast('x' as int) a")
+    failed = shop.dbt("run", "--select", "names")
+    assert failed.code == 1
+    assert "[CAST_INVALID_INPUT]" in failed.screen
+    assert "\n\tat " not in failed.screen and "org.apache" not in failed.screen, failed.screen
+
+    shop.use_profile(
+        method="thrift",
+        host="127.0.0.1",
+        port=port,
+        user="dbt",
+        poll_interval=1,
+        server_side_parameters={
+            "spark.sql.ansi.enabled": False,
+            "spark.sql.session.timeZone": "Asia/Tokyo",
+            "shop.own": "it`s; kept",
+        },
+    )
+    chosen = shop.dbt("run", "--select", "adults", answers=SETTINGS)
+    assert chosen.code == 0, chosen.screen + chosen.errors
+    assert chosen.told == {"zone": "Asia/Tokyo", "ansi": "false", "own": "it`s; kept"}

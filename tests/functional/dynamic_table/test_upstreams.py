@@ -1,0 +1,107 @@
+"""Chains of dbt-built tables and dynamic tables, at one cut."""
+
+import pytest
+
+from tests.functional.refreshes import actions, dbt, history, rows
+
+CHAIN = {
+    "staged.sql": "{{ config(materialized='table') }} select id, upper(name) as name "
+    "from {{ ref('people') }}",
+    "grown.sql": "{{ config(materialized='incremental', unique_key='id', "
+    "incremental_strategy='merge') }} select id, name from {{ ref('staged') }}",
+    "first.sql": "{{ config(materialized='dynamic_table') }} select id, name "
+    "from {{ ref('staged') }} where id < 10",
+    "second.sql": "{{ config(materialized='dynamic_table') }} select f.id, p.name "
+    "from {{ ref('first') }} f join {{ ref('people') }} p using (id)",
+    "third.sql": "{{ config(materialized='dynamic_table') }} select count(*) as n "
+    "from {{ ref('first') }} f join {{ ref('second') }} s on f.id = s.id",
+    "from_grown.sql": "{{ config(materialized='dynamic_table') }} select max(id) as m "
+    "from {{ ref('grown') }}",
+}
+ALL = ["first", "second", "third", "from_grown"]
+
+
+class TestChain:
+    @pytest.fixture(scope="class")
+    def seeds(self):
+        return {"people.csv": "id,name\n1,O'Brien\n2,Ada\n3,\n"}
+
+    @pytest.fixture(scope="class")
+    def models(self):
+        return CHAIN
+
+    def test_three_builds_write_once(self, project):
+        assert actions(dbt("build")) == dict.fromkeys(ALL, "FULL/INITIAL_BUILD")
+        tables = [f"{name}__dyn" for name in ALL]
+        written = [len(history(project, table)) for table in tables]
+        for _ in range(2):
+            assert actions(dbt("build")) == dict.fromkeys(ALL, "NO_DATA")
+        assert [len(history(project, table)) for table in tables] == written
+        assert rows(project, "select * from {schema}.first") == [
+            (1, "O'BRIEN"), (2, "ADA"), (3, None),
+        ]  # fmt: skip
+
+    def test_upstreams_keep_their_log_and_have_a_change_feed(self, project):
+        for table in ("people", "staged", "grown"):
+            assert history(project, table)[0]["version"] >= 2, table
+            properties = dict(rows(project, f"show tblproperties {{schema}}.{table}"))
+            assert properties["delta.enableChangeDataFeed"] == "true", table
+
+    def test_a_model_waits_for_an_upstream_that_was_not_refreshed(self, project):
+        project.run_sql("insert into {schema}.people values (4, 'Grace')")
+        dbt("run", "--select", "staged")
+        waiting = dbt("run", "--select", "second")
+        assert actions(waiting) == {"second": "WAITING"}
+        assert waiting["second"].message == f"WAITING for {project.test_schema}.first"
+        assert rows(project, "select count(*) from {schema}.second") == [(3,)]
+
+        refreshed = actions(dbt("run", "--select", "first+"))
+        assert set(refreshed.values()) == {"FULL/INCREMENTAL_NOT_AVAILABLE"}
+        assert rows(project, "select n from {schema}.third") == [(4,)]
+
+    def test_one_data_timestamp_for_all(self, project):
+        project.run_sql("insert into {schema}.people values (5, 'Barbara')")
+        results = dbt("run")
+        moments = {results[name].adapter_response["data_timestamp"] for name in ALL}
+        assert len(moments) == 1
+
+    def test_a_base_change_that_does_not_arrive_moves_the_record_only(self, project):
+        # id 50 is filtered out by `first`, so `second` gains nothing from it, nor does `third`.
+        project.run_sql("insert into {schema}.people values (50, 'Far')")
+        results = dbt("run")
+        assert actions(results) == {
+            "first": "FULL/INCREMENTAL_NOT_AVAILABLE",
+            "second": "FULL/INCREMENTAL_NOT_AVAILABLE",
+            "third": "NO_DATA",
+            "from_grown": "FULL/INCREMENTAL_NOT_AVAILABLE",
+        }
+        assert actions(dbt("run")) == dict.fromkeys(ALL, "NO_DATA")
+
+
+class TestConsistentCut:
+    """A writer commits n to A, then to B; a reader of both must never see B ahead of A."""
+
+    @pytest.fixture(scope="class")
+    def models(self):
+        return {
+            "u.sql": "{{ config(materialized='dynamic_table') }} select max(n) as a "
+            "from {{ target.schema }}.table_a",
+            "d.sql": "{{ config(materialized='dynamic_table') }} select a, b from {{ ref('u') }} "
+            "cross join (select max(n) as b from {{ target.schema }}.table_b)",
+        }
+
+    def test_pins_hold_for_the_whole_cycle(self, project):
+        for table in ("table_a", "table_b"):
+            project.run_sql(f"create table {{schema}}.{table} using delta as select 0 as n")
+        dbt("run")
+        for n in (1, 2):
+            for table in ("table_a", "table_b"):
+                project.run_sql(f"insert into {{schema}}.{table} values ({n})")
+            # Between the two models, time passes and both tables go on.
+            dbt("run", "--select", "u")
+            for table in ("table_a", "table_b"):
+                project.run_sql(f"insert into {{schema}}.{table} values ({10 * n})")
+            dbt("run", "--select", "d")
+            [(a, b)] = rows(project, "select a, b from {schema}.d")
+            assert b <= a
+            assert (a, b) == (n if n == 1 else 10, n if n == 1 else 10)

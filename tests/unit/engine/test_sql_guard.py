@@ -1,0 +1,118 @@
+import pytest
+from fake_shop import small_shop
+from fake_warehouse import FakeWarehouse
+
+from spark_dynamic.errors import WarehouseError
+from spark_dynamic.names import TableName
+from spark_dynamic.sql.guard import (
+    CLOCK,
+    explain,
+    normalise,
+    read_explanation,
+    volatile_functions,
+)
+
+JOINED = """== Parsed Logical Plan ==
+'Project [*]
++- 'UnresolvedRelation [sh, v], [], false
+
+== Analyzed Logical Plan ==
+a: bigint, count(1): bigint
+Aggregate [a#233L], [a#233L, count(1) AS count(1)#243L]
++- Join Inner, (a#233L = id#239L)
+   :- SubqueryAlias spark_catalog.sh.v
+   :  +- View (`spark_catalog`.`sh`.`v`, [a#233L, b#234])
+   :     +- Project [cast(id#235L as bigint) AS a#233L, upper(s#237) AS b#234]
+   :        +- Relation spark_catalog.sh.t[id#235L,x#236,s#237] parquet
+   +- SubqueryAlias spark_catalog.sh.u
+      +- Relation spark_catalog.sh.u[id#239L,x#240,s#241] parquet
+
+== Optimized Logical Plan ==
+Aggregate [a#233L], [a#233L, count(1) AS count(1)#243L]
++- Project [a#233L]
+
+== Physical Plan ==
+AdaptiveSparkPlan isFinalPlan=false
+"""
+
+
+def test_an_explanation_is_taken_apart() -> None:
+    found = read_explanation(JOINED)
+    assert found.columns == "a: bigint, count(1): bigint"
+    assert found.relations == {TableName("sh", "t"), TableName("sh", "u")}
+    assert {"count", "upper", "cast"} <= found.functions
+    assert found.plan == (
+        "Aggregate [a#0], [a#0, count(1) AS count(1)#1]\n+- Project [a#0]"
+    )
+
+
+def test_what_spark_refuses_is_an_error() -> None:
+    with pytest.raises(WarehouseError) as error:
+        read_explanation("== Parsed Logical Plan ==\n'Project\n\nUNRESOLVED_COLUMN: no x\n")
+    assert error.value.condition == "EXPLAIN_FAILED"
+    assert "no x" in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "are_equal"),
+    [
+        ("Project [a#1, b#2]", "Project [a#7, b#9]", True),
+        ("Project [a#1L, b#2]", "Project [a#7L, b#9]", True),
+        # The same column twice is not two columns.
+        ("Project [a#1, a#1]", "Project [a#1, a#2]", False),
+        ("Join (a#1 = a#2)\n[a#1]", "Join (a#1 = a#2)\n[a#2]", False),
+        ("Filter (a#1 > 2)", "Filter (a#1 > 3)", False),
+        ("CTERelationDef 4, false\n[a#1]", "CTERelationDef 9, false\n[a#1]", True),
+        ("CTERelationRef 4\nCTERelationRef 5", "CTERelationRef 4\nCTERelationRef 4", False),
+        ("x = scalar-subquery#17 [a#1]", "x = scalar-subquery#90 [a#1]", True),
+        ("Filter (a#1 = #5)", "Filter (a#1 = #6)", True),
+    ],
+)
+def test_plans_agree_up_to_numbering(one: str, other: str, are_equal: bool) -> None:
+    assert (normalise(one) == normalise(other)) is are_equal
+
+
+@pytest.mark.parametrize(
+    ("expression", "expected"),
+    [
+        ("current_timestamp()", ["current_timestamp"]),
+        ("current_date(Some(Etc/UTC))", ["current_date"]),
+        ("(now() - a#1)", ["now"]),
+        ("rand(42)", ["rand"]),
+        ("UUID(Some(1))", ["uuid"]),
+        ("upper(a#1)", []),
+        ("nowhere(a#1)", []),
+        ("spark_catalog.sh.f(a#1)", ["spark_catalog.sh.f"]),
+        ("sum(spark_catalog.sh.g(a#1))", ["spark_catalog.sh.g"]),
+    ],
+)
+def test_functions_whose_value_moves_are_found(expression: str, expected: list[str]) -> None:
+    text = JOINED.replace("upper(s#237)", expression)
+    assert volatile_functions(read_explanation(text).functions, ()) == expected
+
+
+def test_a_sample_is_volatile() -> None:
+    text = JOINED.replace("+- Join Inner", "+- Sample 0.0, 0.1, false, 7\n +- Join Inner")
+    assert volatile_functions(read_explanation(text).functions, ()) == ["sample"]
+
+
+@pytest.mark.parametrize(
+    ("declared", "is_volatile"),
+    [("f", False), ("sh.f", False), ("spark_catalog.sh.f", False), ("g", True), ("xsh.f", True)],
+)
+def test_a_function_can_be_declared_immutable(declared: str, is_volatile: bool) -> None:
+    functions = frozenset({"spark_catalog.sh.f", "sum"})
+    assert bool(volatile_functions(functions, (declared,))) is is_volatile
+
+
+def test_a_clock_cannot_be_declared_away() -> None:
+    assert volatile_functions(frozenset({"now"}), ("now",)) == ["now"]
+    assert "now" in CLOCK
+
+
+def test_settings_of_the_session_are_put_back_also_after_an_error() -> None:
+    warehouse = FakeWarehouse(small_shop().spark)
+    explain(warehouse, "select id from shop.orders")
+    with pytest.raises(WarehouseError):
+        explain(warehouse, "select id from shop.nothing")
+    assert warehouse.settings == {}
