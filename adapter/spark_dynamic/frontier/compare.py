@@ -12,6 +12,12 @@ from spark_dynamic.frontier.history import Effect, effect
 from spark_dynamic.names import TableName, quote
 from spark_dynamic.warehouse import Column, Commit, Warehouse
 
+_REPLACES = {
+    "CREATE TABLE AS SELECT",
+    "REPLACE TABLE AS SELECT",
+    "CREATE OR REPLACE TABLE AS SELECT",
+}
+
 # GROUP BY sees equals exactly when the values are the same for these types only.
 _EXACT = re.compile(
     r"(tinyint|smallint|int|bigint|boolean|string|binary|date|timestamp|timestamp_ntz"
@@ -26,6 +32,32 @@ def history_says(commits: list[Commit]) -> bool | None:
         return False
     if effects in ({Effect.ADDED}, {Effect.REMOVED}):
         return True
+    return None
+
+
+def row_count(commits: list[Commit], version: int) -> int | None:
+    """Return how many rows a version has, if history alone tells: a rewrite, then appends.
+
+    `commits` are newest first.
+    """
+    total = 0
+    for commit in commits:
+        if commit.version > version:
+            continue
+        kind = effect(commit)
+        if kind in (Effect.NOTHING, Effect.COLUMNS):
+            continue
+        written = commit.metrics.get("numOutputRows")
+        replaces = commit.operation in _REPLACES or (
+            commit.operation == "WRITE"
+            and commit.parameters.get("mode") == "Overwrite"
+            and "predicate" not in commit.parameters
+        )
+        if written is None or not (replaces or kind is Effect.ADDED):
+            return None
+        total += int(written)
+        if replaces:
+            return total
     return None
 
 

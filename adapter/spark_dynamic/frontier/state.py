@@ -1,15 +1,18 @@
 """The state table: one row for each refresh or failed try. An index; commits are the truth."""
 
+import json
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 
+from spark_dynamic.clock import read_stamp, stamp
 from spark_dynamic.frontier.record import Pin, Recorded
 from spark_dynamic.literals import literal
 from spark_dynamic.names import TableName
-from spark_dynamic.warehouse import Warehouse
+from spark_dynamic.warehouse import Commit
 
 STATE_TABLE = "dynamic_table_refreshes"
+_SUMMARY = "spark_dynamic_state"
 
 _COLUMNS = {
     "relation": "STRING",
@@ -114,25 +117,59 @@ def _value(name: str, value: Any) -> str:
     return literal(value)
 
 
-def read_state(warehouse: Warehouse, table: TableName) -> KnownState:
-    """Read, in one statement, what a new cycle has to know."""
-    rows = warehouse.rows(
-        f"""SELECT 'refresh' AS kind, relation AS name, '' AS log,
-  max(refresh_number) AS number, unix_micros(max(data_timestamp)) AS micros
-FROM {table.sql} WHERE state = 'SUCCEEDED' GROUP BY relation
-UNION ALL
-SELECT 'pin', pin.source, pin.log_id, max(pin.version), NULL
-FROM {table.sql} LATERAL VIEW explode(frontier) f AS pin GROUP BY pin.source, pin.log_id"""
-    )
-    stamps = [row["micros"] for row in rows if row["micros"] is not None]
-    pins = {(r["name"], r["log"]): r["number"] for r in rows if r["kind"] == "pin"}
-    numbers = {
-        row["name"]: row["number"]
-        for row in rows
-        if row["kind"] == "refresh" and row["number"] is not None
+def state_metadata(known: KnownState, rows: list[StateRow]) -> str:
+    """Return the summary that an append carries, so that a cycle opens by reading one commit."""
+    merged = merge(known, summarise(rows))
+    newest = merged.newest_timestamp
+    body = {
+        _SUMMARY: stamp(newest) if newest else "",
+        "pins": [[source, log, version] for (source, log), version in merged.pins.items()],
+        "refresh_numbers": merged.refresh_numbers,
     }
-    newest = datetime.fromtimestamp(max(stamps) / 1_000_000, UTC) if stamps else None
-    return KnownState(newest, pins, numbers, exists=True)
+    return json.dumps(body, separators=(",", ":")).replace("$", "\\u0024")
+
+
+def summarise(rows: list[StateRow]) -> KnownState:
+    """Return what rows say, as a cycle needs it."""
+    stamps = [row.data_timestamp for row in rows if row.data_timestamp]
+    pins: dict[tuple[str, str], int] = {}
+    numbers: dict[str, int] = {}
+    for row in rows:
+        for pin in row.frontier:
+            key = (str(pin.table), pin.log)
+            pins[key] = max(pin.version, pins.get(key, 0))
+        if row.refresh_number is not None:
+            numbers[row.relation] = max(row.refresh_number, numbers.get(row.relation, 0))
+    return KnownState(max(stamps, default=None), pins, numbers)
+
+
+def merge(one: KnownState, other: KnownState) -> KnownState:
+    """Return the newer of everything."""
+    stamps = [s for s in (one.newest_timestamp, other.newest_timestamp) if s]
+    pins = {
+        key: max(one.pins.get(key, 0), other.pins.get(key, 0))
+        for key in one.pins.keys() | other.pins.keys()
+    }
+    numbers = {
+        key: max(one.refresh_numbers.get(key, 0), other.refresh_numbers.get(key, 0))
+        for key in one.refresh_numbers.keys() | other.refresh_numbers.keys()
+    }
+    return KnownState(max(stamps, default=None), pins, numbers, one.exists or other.exists)
+
+
+def read_state(commits: list[Commit]) -> KnownState:
+    """Read the summaries in the newest commits of the state table.
+
+    Several are merged, because runs at the same time do not see each other's.
+    """
+    known = KnownState(exists=True)
+    for commit in commits:
+        if commit.user_metadata and _SUMMARY in commit.user_metadata:
+            body = json.loads(commit.user_metadata)
+            newest = read_stamp(body[_SUMMARY]) if body[_SUMMARY] else None
+            pins = {(source, log): version for source, log, version in body["pins"]}
+            known = merge(known, KnownState(newest, pins, body["refresh_numbers"]))
+    return known
 
 
 def row_of(recorded: Recorded, relation: TableName) -> StateRow:

@@ -6,7 +6,12 @@ from datetime import datetime, timedelta
 
 from spark_dynamic.catalog import Catalog
 from spark_dynamic.errors import EngineError
-from spark_dynamic.frontier.compare import history_says, same_rows, touches_columns
+from spark_dynamic.frontier.compare import (
+    history_says,
+    row_count,
+    same_rows,
+    touches_columns,
+)
 from spark_dynamic.frontier.history import between
 from spark_dynamic.frontier.record import Pin
 from spark_dynamic.frontier.state import KnownState, StateRow
@@ -89,11 +94,17 @@ class Cycle:
             return self._same[key]
 
     def _compare(self, warehouse: Warehouse, table: TableName, old: int, new: int) -> bool:
-        commits = between(self.catalog.history(warehouse, table, since=old), old, new)
+        history = self.catalog.history(warehouse, table, since=old)
+        commits = between(history, old, new)
         if commits is None:
             return False
         changed = history_says(commits)
-        return same_rows(warehouse, table, old, new) if changed is None else not changed
+        if changed is not None:
+            return not changed
+        counts = row_count(history, old), row_count(history, new)
+        if None not in counts and counts[0] != counts[1]:
+            return False
+        return same_rows(warehouse, table, old, new)
 
     def is_same_log(self, warehouse: Warehouse, pin: Pin) -> bool:
         """Tell whether the commit that a pin names is still the one at its version."""

@@ -4,7 +4,6 @@ import json
 
 import pytest
 from dbt.tests.util import run_dbt
-
 from tests.functional.refreshes import actions, assert_equals_query, dbt, history, rows
 
 TOTALS = """

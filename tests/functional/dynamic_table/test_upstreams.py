@@ -1,7 +1,6 @@
 """Chains of dbt-built tables and dynamic tables, at one cut."""
 
 import pytest
-
 from tests.functional.refreshes import actions, dbt, history, rows
 
 CHAIN = {

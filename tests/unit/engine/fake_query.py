@@ -1,9 +1,11 @@
 """A very small Spark SQL: queries are translated by sqlglot and run by SQLite."""
 
 import itertools
+import re
 import sqlite3
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import sqlglot
@@ -59,11 +61,7 @@ Lookup = Callable[[TableName, int | None], "StoredView | Leaf"]
 
 def expand(sql: str, schema: str, lookup: Lookup) -> Expanded:
     """Read a query and write out its views, as Spark's analyser does."""
-    try:
-        tree = sqlglot.parse_one(sql, dialect=SparkDynamic)
-    except sqlglot.errors.SqlglotError as error:
-        raise WarehouseError("PARSE_SYNTAX_ERROR", str(error)) from error
-    assert isinstance(tree, exp.Query), sql
+    tree = _parsed(sql).copy()
     leaves: dict[str, Leaf] = {}
     for table in _tables(tree):
         version = table.args.get("version")
@@ -86,6 +84,16 @@ def expand(sql: str, schema: str, lookup: Lookup) -> Expanded:
             assert isinstance(view, exp.Query)
             table.replace(view.subquery(alias))
     return Expanded(tree, leaves)
+
+
+@cache
+def _parsed(sql: str) -> exp.Query:
+    try:
+        tree = sqlglot.parse_one(sql, dialect=SparkDynamic)
+    except sqlglot.errors.SqlglotError as error:
+        raise WarehouseError("PARSE_SYNTAX_ERROR", str(error)) from error
+    assert isinstance(tree, exp.Query), sql
+    return tree
 
 
 def _tables(tree: exp.Query) -> list[exp.Table]:
@@ -120,19 +128,28 @@ def _sqlite_name(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
-def _schema(query: Expanded) -> dict[str, dict[str, str]]:
-    return {
-        leaf.name: {quote(column.name): column.type for column in leaf.columns}
-        for leaf in query.leaves.values()
-    }
+Schema = tuple[tuple[str, tuple[Column, ...]], ...]
+
+
+def _schema(query: Expanded) -> Schema:
+    return tuple((leaf.name, leaf.columns) for leaf in query.leaves.values())
+
+
+def _as_dict(schema: Schema) -> dict[str, dict[str, str]]:
+    return {name: {quote(c.name): c.type for c in columns} for name, columns in schema}
 
 
 def columns_of(query: Expanded) -> tuple[Column, ...]:
     """Return names and types of a query's columns."""
-    schema = _schema(query)
+    return _columns(query.tree.sql(dialect=SparkDynamic), _schema(query))
+
+
+@cache
+def _columns(sql: str, schema: Schema) -> tuple[Column, ...]:
+    known = _as_dict(schema)
     try:
-        tree = qualify(query.tree.copy(), schema=schema, dialect=SparkDynamic)
-        typed = annotate_types(tree, schema=schema, dialect=SparkDynamic)
+        tree = qualify(_parsed(sql).copy(), schema=known, dialect=SparkDynamic)
+        typed = annotate_types(tree, schema=known, dialect=SparkDynamic)
     except sqlglot.errors.SqlglotError as error:
         raise WarehouseError("UNRESOLVED_COLUMN", str(error)) from error
     return tuple(Column(item.alias_or_name, _kind(item)) for item in typed.selects)
@@ -140,7 +157,7 @@ def columns_of(query: Expanded) -> tuple[Column, ...]:
 
 def _kind(item: exp.Expression) -> str:
     kind = item.type.sql(dialect=SparkDynamic).lower() if item.type else "string"
-    return "string" if kind in ("unknown", "null") else _TYPES.get(kind, kind)
+    return "string" if kind in ("unknown", "null") else _TYPES.get(kind, kind).replace(", ", ",")
 
 
 def explanation(query: Expanded) -> str:
@@ -152,14 +169,24 @@ def explanation(query: Expanded) -> str:
         f"[{','.join(f'{c.name}#{next(_NUMBERS)}' for c in leaf.columns)}] parquet"
         for leaf in query.leaves.values()
     )
-    optimised = optimize(query.tree.copy(), schema=_schema(query), dialect=SparkDynamic)
-    numbers: dict[str, int] = {}
-    for column in list(optimised.find_all(exp.Column)):
-        number = numbers.setdefault(column.sql(), next(_NUMBERS))
-        column.replace(exp.column(exp.to_identifier(f"{column.name}#{number}L")))
-    plan = optimised.sql(dialect=SparkDynamic)
+    numbers: dict[str, str] = {}
+    plan = re.sub(
+        r"#\d+L",
+        lambda match: numbers.setdefault(match[0], f"#{next(_NUMBERS)}L"),
+        _optimised(written, _schema(query)),
+    )
     return (
         f"== Parsed Logical Plan ==\n'Project [*]\n\n== Analyzed Logical Plan ==\n{columns}\n"
         f"Project [{written}]{relations}\n\n== Optimized Logical Plan ==\nProject [{plan}]\n\n"
         "== Physical Plan ==\nAdaptiveSparkPlan isFinalPlan=false\n"
     )
+
+
+@cache
+def _optimised(sql: str, schema: Schema) -> str:
+    tree = optimize(_parsed(sql).copy(), schema=_as_dict(schema), dialect=SparkDynamic)
+    numbers: dict[str, int] = {}
+    for column in list(tree.find_all(exp.Column)):
+        number = numbers.setdefault(column.sql(), len(numbers))
+        column.replace(exp.column(exp.to_identifier(f"{column.name}#{number}L")))
+    return tree.sql(dialect=SparkDynamic)

@@ -74,9 +74,7 @@ class FakeSpark:
         table = DeltaTable(TableName.parse(name), _location(name), **more)
         shown = tuple(Column(key, kind) for key, kind in columns.items())
         count = {"numOutputRows": str(len(rows))}
-        table.commit(
-            self.tick(), "CREATE TABLE AS SELECT", Snapshot(shown, rows), {}, {}, count
-        )
+        table.commit(self.tick(), "CREATE TABLE AS SELECT", Snapshot(shown, rows), {}, {}, count)
         self.entries[table.name] = table
         return table
 
@@ -131,6 +129,7 @@ class FakeWarehouse:
         self.count = 0
         self.die_before = self.die_after = self.fail_at = -1
         self.is_dead = False
+        self.refused = ""
 
     def now(self) -> datetime:
         return self.spark.tick(0.001)
@@ -157,17 +156,19 @@ class FakeWarehouse:
         if self.count == self.die_before:
             self._die(sql)
         if self.count == self.fail_at:
+            self.refused = sql
             raise WarehouseError("JOB_FAILED", f"statement {self.count} failed: {sql}")
         for item in list(self.spark.meanwhile):
             if re.search(item[0], sql, re.DOTALL):
                 self.spark.meanwhile.remove(item)
                 item[1]()
         self.spark.log.append(sql)
-        found = answer()
-        if self.count == self.die_after:
-            self.is_dead = True
-            raise Killed
-        return found
+        try:
+            return answer()
+        finally:
+            if self.count == self.die_after:
+                self.is_dead = True
+                raise Killed
 
     def _die(self, sql: str) -> None:
         self.is_dead = True
@@ -257,9 +258,7 @@ class FakeWarehouse:
         made.cluster_by = _names(r"CLUSTER BY \((.*?)\)", clauses)
         result = self._result(sql)
         count = {"numOutputRows": str(len(result.rows))}
-        made.commit(
-            self.spark.tick(), "CREATE TABLE AS SELECT", result, self.settings, {}, count
-        )
+        made.commit(self.spark.tick(), "CREATE TABLE AS SELECT", result, self.settings, {}, count)
         self.spark.entries[table] = made
 
     def _insert(self, mode: str, name: str, sql: str) -> None:

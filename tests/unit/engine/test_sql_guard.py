@@ -41,9 +41,7 @@ def test_an_explanation_is_taken_apart() -> None:
     assert found.columns == "a: bigint, count(1): bigint"
     assert found.relations == {TableName("sh", "t"), TableName("sh", "u")}
     assert {"count", "upper", "cast"} <= found.functions
-    assert found.plan == (
-        "Aggregate [a#0], [a#0, count(1) AS count(1)#1]\n+- Project [a#0]"
-    )
+    assert found.plan == ("Aggregate [a#0], [a#0, count(1) AS count(1)#1]\n+- Project [a#0]")
 
 
 def test_what_spark_refuses_is_an_error() -> None:

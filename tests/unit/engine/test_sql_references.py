@@ -10,7 +10,9 @@ from spark_dynamic.warehouse import Column, Relation, ViewText
 def found(sql: str) -> list[tuple[str, str]]:
     """Return each table with the characters of the text that name it."""
     references = find_references(sql, "d").tables
-    return [(str(reference.table), sql[reference.start : reference.end]) for reference in references]
+    return [
+        (str(reference.table), sql[reference.start : reference.end]) for reference in references
+    ]
 
 
 @pytest.mark.parametrize(
@@ -112,7 +114,9 @@ def test_a_version_in_the_text_stays_the_users(sql: str) -> None:
     assert found(f"{sql} join u") == [("d.u", "u")]
 
 
-@pytest.mark.parametrize("sql", ["select from where", "insert into t select 1", "table t", "select 1; select 2"])
+@pytest.mark.parametrize(
+    "sql", ["select from where", "insert into t select 1", "table t", "select 1; select 2"]
+)
 def test_what_is_not_one_query_is_unreadable(sql: str) -> None:
     with pytest.raises(Unreadable):
         find_references(sql, "d")
@@ -178,19 +182,20 @@ def test_a_table_without_a_version_is_only_written_out() -> None:
 def test_a_view_is_written_out_under_its_name() -> None:
     views = view("d.v", "select id from t", "id")
     text = pinned_text("select v.id from v", views, table("d.t"), t=2)
-    assert text == "select v.id from (select id from `d`.`t` VERSION AS OF 2\n) AS `v`"
+    assert text.startswith("select v.id from (") and text.endswith(") AS `v`")
+    assert "select id from `d`.`t` VERSION AS OF 2\n" in text
 
 
 def test_an_alias_of_a_view_is_kept() -> None:
     views = view("d.v", "select id from t", "id")
     text = pinned_text("select x.id from v as x", views, table("d.t"), t=2)
-    assert text.endswith("VERSION AS OF 2\n) as x")
+    assert text.endswith(") as x") and "`v`" not in text
 
 
 def test_a_view_that_ends_in_a_comment_does_not_swallow_what_follows() -> None:
     views = view("d.v", "select id from t -- all of them", "id")
     text = pinned_text("select id from v where id > 1", views, table("d.t"), t=2)
-    assert text.endswith("-- all of them\n) AS `v` where id > 1")
+    assert "-- all of them\n)" in text and text.endswith(") AS `v` where id > 1")
 
 
 def test_renamed_columns_of_a_view_are_renamed() -> None:
@@ -235,7 +240,11 @@ def test_a_missing_table_is_named() -> None:
 
 def test_views_that_read_each_other_are_unreadable() -> None:
     with pytest.raises(Unreadable, match="nested too deeply"):
-        read("select * from v", view("d.v", "select * from w", "id"), view("d.w", "select * from v", "id"))
+        read(
+            "select * from v",
+            view("d.v", "select * from w", "id"),
+            view("d.w", "select * from v", "id"),
+        )
 
 
 @pytest.mark.parametrize(

@@ -153,15 +153,12 @@ class SessionHandle(SparkConnectionWrapper):
         ]
 
     def _database_error(self, error: Exception) -> Exception:
+        from py4j.protocol import Py4JJavaError
         from pyspark.errors import PySparkException
 
-        if isinstance(error, PySparkException):
-            text = str(error)
-        elif hasattr(error, "java_exception"):
-            text = str(error.java_exception)
-        else:
+        if not isinstance(error, (PySparkException, Py4JJavaError)):
             return error
-        return DbtDatabaseError(f"{readable(text)}\nSpark log: {self._home.log}")
+        return DbtDatabaseError(f"{readable(str(error))}\nSpark log: {self._home.log}")
 
 
 class ThriftHandle(PyhiveConnectionWrapper):

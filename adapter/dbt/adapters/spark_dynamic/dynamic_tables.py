@@ -13,6 +13,7 @@ from dbt.adapters.spark_dynamic.connections import RESULT_SETTINGS
 from dbt.adapters.spark_dynamic.errors import RefreshError
 from dbt.adapters.spark_dynamic.responses import RefreshResponse, refresh_response, trigger
 from dbt.adapters.spark_dynamic.warehouse import DbtWarehouse
+from spark_dynamic.apply.commit import carrying
 from spark_dynamic.errors import EngineError, WarehouseError
 from spark_dynamic.frontier.state import (
     STATE_TABLE,
@@ -22,6 +23,7 @@ from spark_dynamic.frontier.state import (
     create_state_table,
     read_state,
     row_of,
+    state_metadata,
 )
 from spark_dynamic.names import TableName
 from spark_dynamic.refresh.cycle import Cycle
@@ -32,6 +34,8 @@ from spark_dynamic.refresh.run import Outcome, frontier_of, run_plan
 if TYPE_CHECKING:
     from dbt.adapters.spark_dynamic.impl import SparkDynamicAdapter
 
+# So many runs may overlap without missing each other's summary in the state table.
+_RECENT_RUNS = 10
 # Unasked rebuilds: the user should hear of them.
 _EXPECTED = {"INITIAL_BUILD", "REQUESTED", "CONFIGURED_FULL", "EMPTY_RUN", "AFTER_EMPTY_RUN", ""}
 
@@ -116,7 +120,8 @@ class DynamicTables:
         try:
             if not cycle.known.exists:
                 warehouse.execute(create_state_table(table))
-            warehouse.execute(append_rows(table, cycle.events))
+            with carrying(warehouse, state_metadata(cycle.known, cycle.events)):
+                warehouse.execute(append_rows(table, cycle.events))
         except WarehouseError as error:
             # The commits hold the same facts; the next run writes them again.
             self._adapter.warn(f"The refreshes could not be written to {table}: {error}")
@@ -138,7 +143,7 @@ class DynamicTables:
 
     def _known_state(self, warehouse: DbtWarehouse) -> KnownState:
         try:
-            return read_state(warehouse, self.state_table)
+            return read_state(warehouse.history(self.state_table, _RECENT_RUNS))
         except WarehouseError as error:
             if error.condition in ("TABLE_OR_VIEW_NOT_FOUND", "SCHEMA_NOT_FOUND"):
                 return KnownState()

@@ -1,20 +1,32 @@
-"""What people see of an error text of Spark: the sentence, not the plan or the JVM's stack."""
+"""What people see of an error text of Spark: the sentences, not the plan or the JVM's stack."""
 
 import re
 
-# The parsed plan, which Spark prints below the sentence that says what is wrong with it.
-_PLAN = re.compile(r"(SQLSTATE: \w{5}(?:; line \d+ pos \d+)?);\n.*", re.DOTALL)
+# Words in front of the message: py4j's, the Thrift server's, the Java class's.
+_PREFIX = re.compile(
+    r"^(?:An error occurred while calling [\w.]+\n: )?(?:Error running query: (?:\[[\w.]+\] )?)?"
+    r"(?:(?:\w+\.)+[\w$]+(?:Exception|Error): (?=\[))?"
+)
 _STACK = re.compile(r"\n(?:JVM stacktrace:|Driver stacktrace:|\s+at [\w.$/]+\().*", re.DOTALL)
-# The Thrift server says it twice: the exception's class and message, after its own words.
-_SERVER = re.compile(r"^Error running query: (?:\[[\w.]+\] )?[\w.$]+Exception: ")
+# The plan, which Spark prints below the sentence that says what is wrong with it.
+_PLAN = re.compile(r"(SQLSTATE: \w{5}(?:; line \d+ pos \d+)?);\n.*", re.DOTALL)
+_CAUSE = re.compile(r"^Caused by: (\S+: \[[A-Z].*?)(?=\n\s+at |\Z)", re.DOTALL | re.MULTILINE)
 
 
 def readable(text: str) -> str:
-    r"""Return the sentence of an error text.
+    r"""Return the message of an error text, and the message of what caused it.
 
     >>> readable("[X] No column. SQLSTATE: 42703; line 1 pos 7;\n'Project ['a]\n+- OneRow")
     '[X] No column. SQLSTATE: 42703; line 1 pos 7'
-    >>> readable("[Y] Raised. SQLSTATE: P0001\n\tat org.apache.spark.Raise.eval(raise.scala:1)")
-    '[Y] Raised. SQLSTATE: P0001'
+    >>> readable("a.BException: [Y] Failed.\n\tat a.C(D.scala:1)\nCaused by: a.E: [Z] Too big.")
+    '[Y] Failed.\nCaused by: [Z] Too big.'
     """
-    return _PLAN.sub(r"\1", _STACK.sub("", _SERVER.sub("", text))).rstrip()
+    message = _sentences(text)
+    causes = [_sentences(cause) for cause in _CAUSE.findall(text)]
+    if causes and causes[-1] not in message:
+        message += f"\nCaused by: {causes[-1]}"
+    return message
+
+
+def _sentences(text: str) -> str:
+    return _PLAN.sub(r"\1", _STACK.sub("", _PREFIX.sub("", text))).rstrip()

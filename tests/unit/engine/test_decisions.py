@@ -1,0 +1,167 @@
+"""Every action and reason of the contract, as a table."""
+
+from typing import Any
+
+import pytest
+from fake_shop import config
+
+from spark_dynamic.errors import EngineError
+from spark_dynamic.refresh.decide import Decision, Findings, decide
+from spark_dynamic.support import codes, reason
+
+CLOCK = reason("CLOCK_FUNCTION", "now()")
+NOT_DELTA = reason("SOURCE_NOT_DELTA", "shop.t")
+CHANGED = ("shop.t",)
+WAITS = ("shop.up",)
+SETTINGS = reason("SETTINGS_CHANGED", "x")
+STORED: dict[str, Any] = {"is_stored": True}
+
+
+def said(decision: Decision) -> str:
+    why = decision.reason.code or decision.detail
+    return f"{decision.action}/{why}" if why else decision.action
+
+
+def decided(findings: dict[str, Any], **raw: Any) -> str:
+    return said(decide(Findings(**findings), config(**raw)))
+
+
+@pytest.mark.parametrize(
+    ("findings", "raw", "expected"),
+    [
+        # The first build.
+        ({}, {}, "FULL/INITIAL_BUILD"),
+        ({"full_refresh": True}, {}, "FULL/INITIAL_BUILD"),
+        ({"full_refresh_forbidden": True}, {}, "FULL/INITIAL_BUILD"),
+        ({"always_full": CLOCK}, {}, "FULL/INITIAL_BUILD"),
+        ({}, {"refresh_mode": "full"}, "FULL/INITIAL_BUILD"),
+        ({"waiting_for": WAITS}, {}, "WAITING/shop.up"),
+        # Nothing changed.
+        (STORED, {}, "NO_DATA"),
+        (STORED, {"refresh_mode": "full"}, "NO_DATA"),
+        (STORED | {"full_refresh_forbidden": True}, {}, "NO_DATA"),
+        # Something changed.
+        (STORED | {"changed_sources": CHANGED}, {}, "FULL/INCREMENTAL_NOT_AVAILABLE"),
+        (
+            STORED | {"changed_sources": CHANGED},
+            {"refresh_mode": "full"},
+            "FULL/CONFIGURED_FULL",
+        ),
+        (
+            STORED | {"changed_sources": CHANGED, "full_refresh_forbidden": True},
+            {"refresh_mode": "full"},
+            "FULL/CONFIGURED_FULL",
+        ),
+        # What can change without a source's doing.
+        (STORED | {"always_full": CLOCK}, {}, "FULL/CLOCK_FUNCTION"),
+        (STORED | {"always_full": NOT_DELTA}, {}, "FULL/SOURCE_NOT_DELTA"),
+        # Asked for.
+        (STORED | {"full_refresh": True}, {}, "FULL/REQUESTED"),
+        (STORED | {"full_refresh": True, "invalid": SETTINGS}, {}, "FULL/REQUESTED"),
+        (STORED | {"full_refresh": True, "always_full": CLOCK}, {}, "FULL/REQUESTED"),
+        (STORED | {"full_refresh": True, "waiting_for": WAITS}, {}, "WAITING/shop.up"),
+        # Stored, but not to be carried on.
+        *[
+            (STORED | {"invalid": reason(code, "x")}, {}, f"REINITIALIZE/{code}")
+            for code in (
+                "DEFINITION_CHANGED", "SETTINGS_CHANGED", "RECORD_LOST", "AFTER_EMPTY_RUN",
+                "FOREIGN_COMMIT", "SOURCE_REPLACED", "HISTORY_LOST",
+            )
+        ],
+        (STORED | {"invalid": SETTINGS, "always_full": CLOCK}, {}, "REINITIALIZE/SETTINGS_CHANGED"),
+        (STORED | {"invalid": SETTINGS, "waiting_for": WAITS}, {}, "WAITING/shop.up"),
+        # Somebody else was faster, or upstreams are late.
+        (STORED | {"is_covered": True}, {}, "COVERED"),
+        (STORED | {"is_covered": True, "changed_sources": CHANGED}, {}, "COVERED"),
+        (STORED | {"waiting_for": ("shop.a", "shop.b")}, {}, "WAITING/shop.a, shop.b"),
+        # Another storage was configured.
+        (STORED | {"config_changes": ("p",)}, {}, "REINITIALIZE/CONFIG_CHANGED"),
+        (
+            STORED | {"config_changes": ("p",)},
+            {"on_configuration_change": "continue"},
+            "NO_DATA",
+        ),
+        (
+            STORED | {"config_changes": ("p",), "full_refresh": True},
+            {"on_configuration_change": "fail"},
+            "FULL/REQUESTED",
+        ),
+        # No state is left.
+        ({"leaves_no_state": True}, {}, "FULL/EMPTY_RUN"),
+        (STORED | {"leaves_no_state": True, "full_refresh": True}, {}, "FULL/EMPTY_RUN"),
+        (STORED | {"leaves_no_state": True}, {"refresh_mode": "incremental"}, "FULL/EMPTY_RUN"),
+    ],
+)  # fmt: skip
+def test_the_action(findings: dict[str, Any], raw: dict[str, Any], expected: str) -> None:
+    assert decided(findings, **raw) == expected
+
+
+FORBIDDEN = STORED | {"full_refresh_forbidden": True}
+
+
+@pytest.mark.parametrize(
+    ("findings", "raw", "message"),
+    [
+        (FORBIDDEN | {"invalid": SETTINGS}, {}, "SETTINGS_CHANGED: Settings .* forbids"),
+        (FORBIDDEN | {"changed_sources": CHANGED}, {}, "INCREMENTAL_NOT_AVAILABLE: .* forbids"),
+        (FORBIDDEN | {"always_full": CLOCK}, {}, "CLOCK_FUNCTION: .* forbids"),
+        (FORBIDDEN | {"config_changes": ("p",)}, {}, "CONFIG_CHANGED: .* forbids"),
+        (
+            STORED | {"config_changes": ("p was a and is b",)},
+            {"on_configuration_change": "fail"},
+            r"CONFIG_CHANGED: .*\(p was a and is b\) and on_configuration_change='fail'",
+        ),
+        ({}, {"refresh_mode": "incremental"}, "INCREMENTAL_NOT_AVAILABLE: The query cannot be"),
+        (STORED, {"refresh_mode": "incremental"}, "INCREMENTAL_NOT_AVAILABLE: The query cannot"),
+        (
+            STORED | {"always_full": NOT_DELTA},
+            {"refresh_mode": "incremental"},
+            r"SOURCE_NOT_DELTA: The query cannot be refreshed incrementally: shop\.t is not",
+        ),
+    ],
+)
+def test_the_refusal(findings: dict[str, Any], raw: dict[str, Any], message: str) -> None:
+    with pytest.raises(EngineError, match=message):
+        decided(findings, **raw)
+
+
+def test_a_change_that_is_not_applied_is_warned_of() -> None:
+    findings = Findings(is_stored=True, config_changes=("a", "b"), changed_sources=CHANGED)
+    decision = decide(findings, config(on_configuration_change="continue"))
+    assert said(decision) == "FULL/INCREMENTAL_NOT_AVAILABLE"
+    assert decision.warning == "Configuration changes were not applied: a; b."
+
+
+@pytest.mark.parametrize(
+    ("action", "writes"),
+    [("FULL", True), ("REINITIALIZE", True), ("INCREMENTAL", True), ("NO_DATA", False),
+     ("COVERED", False), ("WAITING", False)],
+)  # fmt: skip
+def test_which_actions_write(action: str, writes: bool) -> None:
+    assert Decision(action).writes is writes
+
+
+@pytest.mark.parametrize("code", codes())
+def test_every_reason_is_a_code_and_a_sentence(code: str) -> None:
+    found = reason(code, "the detail")
+    assert str(found) == f"{code}: {found.sentence}"
+    assert found.sentence[-1] == "." and "{" not in found.sentence
+    assert str(Decision("NO_DATA").reason) == ""
+
+
+@pytest.mark.xfail(strict=True, reason="review D1: the configured mode is the reason then")
+def test_a_configured_full_refresh_needs_no_other_reason() -> None:
+    findings = STORED | {"always_full": NOT_DELTA}
+    assert decided(findings, refresh_mode="full") == "FULL/CONFIGURED_FULL"
+
+
+@pytest.mark.xfail(strict=True, reason="review C2: older rows would replace newer ones")
+def test_a_requested_refresh_of_an_older_cut_is_covered() -> None:
+    assert decided(STORED | {"full_refresh": True, "is_covered": True}) == "COVERED"
+
+
+@pytest.mark.xfail(strict=True, reason="review D3: two reasons at once lose the user's choice")
+def test_a_config_change_fails_also_beside_another_reason() -> None:
+    findings = STORED | {"invalid": SETTINGS, "config_changes": ("p",)}
+    with pytest.raises(EngineError, match="CONFIG_CHANGED"):
+        decided(findings, on_configuration_change="fail")

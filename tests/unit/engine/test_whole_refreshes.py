@@ -1,0 +1,543 @@
+"""Refreshes from plan to view, one after another, as runs of dbt make them."""
+
+from typing import Any
+
+import pytest
+from fake_query import StoredView
+from fake_shop import Shop, said, small_shop
+
+from spark_dynamic.errors import EngineError
+from spark_dynamic.names import TableName
+
+TOTALS = "select customer, sum(amount) as total from shop.orders group by customer"
+NAMED = (
+    "select c.name, t.total from shop.totals t join shop.customers c on c.id = t.customer"
+)
+BIG = "select name from shop.named where total > 10"
+PLAIN = "select id, amount from shop.orders"
+
+
+def totals_shop(**raw: Any) -> Shop:
+    """Return a shop with one table that is built."""
+    shop = small_shop(totals=TOTALS)
+    shop.configs["totals"] = raw
+    shop.run()
+    return shop
+
+
+def chain() -> Shop:
+    shop = small_shop(totals=TOTALS, named=NAMED, big=BIG)
+    shop.run()
+    return shop
+
+
+def test_a_table_is_built_and_stays_until_something_changes() -> None:
+    shop = small_shop(totals=TOTALS)
+    assert shop.run() == {"totals": "FULL/INITIAL_BUILD"}
+    assert shop.is_right("totals")
+    version = shop.storage("totals").version
+    assert shop.run() == {"totals": "NO_DATA"}
+    assert shop.storage("totals").version == version
+    shop.spark.write("shop.orders").append((4, 20, 1))
+    assert shop.run() == {"totals": "FULL/INCREMENTAL_NOT_AVAILABLE"}
+    assert shop.is_right("totals")
+    assert shop.run() == {"totals": "NO_DATA"}
+
+
+def test_an_unchanged_table_costs_a_few_looks_and_no_query() -> None:
+    shop = totals_shop()
+    shop.spark.log.clear()
+    outcome = shop.refresh("totals")
+    assert outcome.statements == []
+    kinds = {sql.split("`")[0].strip() for sql in shop.spark.log}
+    assert kinds == {"SHOW TABLES IN", "DESCRIBE HISTORY", "DESCRIBE TABLE EXTENDED"}
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda w: w.optimize(),
+        lambda w: w.overwrite((2, 10, 7), (1, 10, 5), (3, 20, 9)),
+        lambda w: [w.delete((1, 10, 5)), w.append((1, 10, 5))],
+        lambda w: [w.append((9, 9, 9)), w.restore(0)],
+        lambda w: w.comment_column("id", "the number"),
+    ],
+)
+def test_what_changes_no_row_is_no_change(change: Any) -> None:
+    shop = totals_shop()
+    change(shop.spark.write("shop.orders"))
+    assert shop.run() == {"totals": "NO_DATA"}
+    assert shop.is_right("totals")
+
+
+def test_the_counts_are_those_of_the_rows() -> None:
+    shop = small_shop(totals=TOTALS)
+    outcome = shop.refresh("totals")
+    assert (outcome.rows_inserted, outcome.rows_deleted) == (2, 0)
+    shop.spark.write("shop.orders").append((4, 30, 1))
+    outcome = shop.refresh("totals")
+    assert (outcome.rows_inserted, outcome.rows_deleted) == (3, 2)
+    shop.spark.write("shop.totals__dyn").delete((10, 12))
+    outcome = shop.refresh("totals")
+    assert (said(outcome), outcome.rows_deleted) == ("REINITIALIZE/FOREIGN_COMMIT", 2)
+
+
+def test_a_chain_is_refreshed_in_one_cut() -> None:
+    shop = chain()
+    assert all(shop.is_right(name) for name in shop.models)
+    assert set(shop.run().values()) == {"NO_DATA"}
+    shop.spark.write("shop.orders").append((4, 20, 90))
+    assert set(shop.run().values()) == {"FULL/INCREMENTAL_NOT_AVAILABLE"}
+    assert all(shop.is_right(name) for name in shop.models)
+    moments = {shop.record(name).data_timestamp for name in shop.models}
+    assert len(moments) == 1
+    pins = {str(pin.table): pin.version for pin in shop.record("big").frontier}
+    assert pins == {"shop.orders": 1, "shop.customers": 0}
+    assert shop.record("big").upstreams.keys() == {"shop.named__dyn"}
+
+
+def test_a_change_that_stops_half_way_moves_only_the_record() -> None:
+    """The rows of `totals` stay, but its readers must see that they are right for the new cut."""
+    shop = chain()
+    write = shop.spark.write("shop.orders")
+    write.delete((1, 10, 5))
+    write.append((7, 10, 5))
+    versions = {name: shop.storage(name).version for name in shop.models}
+    assert shop.run() == {
+        "totals": "FULL/INCREMENTAL_NOT_AVAILABLE",
+        "named": "NO_DATA",
+        "big": "NO_DATA",
+    }
+    assert shop.storage("named").version == versions["named"] + 1
+    record = shop.record("named")
+    assert record.action == "NO_DATA" and record.refresh_number == 2
+    pins = {str(pin.table): pin.version for pin in record.frontier}
+    assert pins == {"shop.orders": 2, "shop.customers": 0}
+    assert set(shop.run().values()) == {"NO_DATA"}
+    assert shop.storage("named").version == versions["named"] + 1
+
+
+def test_a_moved_record_keeps_the_incarnation() -> None:
+    shop = chain()
+    before = shop.record("named").incarnation
+    write = shop.spark.write("shop.orders")
+    write.delete((1, 10, 5))
+    write.append((7, 10, 5))
+    shop.run()
+    assert shop.record("named").incarnation == before
+    shop.spark.write("shop.customers").append((30, "c"))
+    shop.run()
+    assert shop.record("named").incarnation != before
+
+
+def test_an_upstream_that_was_not_selected_is_waited_for() -> None:
+    shop = chain()
+    shop.spark.write("shop.orders").append((4, 20, 90))
+    assert shop.run("named") == {"named": "WAITING/shop.totals"}
+    assert shop.run("totals", "named", "big").keys() == {"totals", "named", "big"}
+    assert shop.is_right("big")
+
+
+def test_a_model_catches_up_with_an_older_cut() -> None:
+    shop = chain()
+    shop.spark.write("shop.orders").append((4, 20, 90))
+    shop.run("totals")
+    moment = shop.record("totals").data_timestamp
+    shop.spark.write("shop.orders").append((5, 10, 1))
+    shop.spark.write("shop.customers").append((30, "c"))
+    assert shop.run("named") == {"named": "FULL/INCREMENTAL_NOT_AVAILABLE"}
+    record = shop.record("named")
+    assert record.data_timestamp == moment
+    pins = {str(pin.table): pin.version for pin in record.frontier}
+    assert pins == {"shop.orders": 1, "shop.customers": 0}
+    assert shop.spark.read("select total from shop.named") == [(12,), (99,)]
+
+
+def test_a_first_build_can_use_an_older_cut() -> None:
+    shop = small_shop(totals=TOTALS, named=NAMED)
+    shop.run("totals")
+    shop.spark.write("shop.orders").append((4, 20, 90))
+    assert shop.run("named") == {"named": "FULL/INITIAL_BUILD"}
+    assert shop.spark.read("select total from shop.named") == [(12,), (9,)]
+
+
+def test_an_edited_query_is_built_anew() -> None:
+    shop = totals_shop()
+    before = shop.record("totals")
+    shop.models["totals"] = TOTALS.replace("sum", "max")
+    assert shop.run() == {"totals": "REINITIALIZE/DEFINITION_CHANGED"}
+    assert shop.is_right("totals")
+    after = shop.record("totals")
+    assert after.incarnation != before.incarnation
+    assert after.refresh_number == before.refresh_number + 1
+    assert after.generation == 1
+
+
+def test_other_columns_need_a_new_generation() -> None:
+    shop = totals_shop()
+    shop.models["totals"] = TOTALS.replace("as total", "as `the total`")
+    assert shop.run() == {"totals": "REINITIALIZE/DEFINITION_CHANGED"}
+    assert shop.is_right("totals")
+    assert str(shop.storage("totals").name) == "shop.totals__dyn_2"
+    assert [c.name for c in shop.storage("totals").newest.columns] == ["customer", "__dyn_column_2"]
+    assert shop.spark.exists("shop.totals__dyn")
+    assert shop.run() == {"totals": "NO_DATA"}
+
+
+def test_a_new_column_of_a_source_reaches_a_star() -> None:
+    shop = small_shop(copy="select * from shop.orders")
+    shop.run()
+    shop.spark.write("shop.orders").add_column("note", "string")
+    assert shop.run() == {"copy": "REINITIALIZE/COLUMNS_CHANGED"}
+    assert shop.is_right("copy")
+    assert "note" in shop.record("copy").reason
+
+
+def test_a_changed_view_is_a_changed_definition() -> None:
+    shop = small_shop(copy="select id from shop.v")
+    shop.spark.create_view("shop.w", PLAIN)
+    shop.spark.create_view("shop.v", "select id from shop.w where amount > 6")
+    shop.run()
+    assert shop.is_right("copy")
+    assert shop.run() == {"copy": "NO_DATA"}
+    shop.spark.create_view("shop.w", f"{PLAIN} where id > 2")
+    assert shop.run() == {"copy": "REINITIALIZE/DEFINITION_CHANGED"}
+    assert shop.is_right("copy")
+
+
+def test_rows_that_come_through_a_view_are_a_change() -> None:
+    shop = small_shop(copy="select number from shop.v")
+    shop.spark.create_view("shop.v", PLAIN, ["number", "amount"])
+    shop.run()
+    shop.spark.write("shop.orders").append((4, 1, 1))
+    assert shop.run() == {"copy": "FULL/INCREMENTAL_NOT_AVAILABLE"}
+    assert shop.is_right("copy")
+
+
+def test_other_settings_are_named_with_both_values() -> None:
+    shop = totals_shop()
+    shop.settings["spark.sql.session.timeZone"] = "Europe/Berlin"
+    assert shop.run() == {"totals": "REINITIALIZE/SETTINGS_CHANGED"}
+    assert "timeZone was UTC and is Europe/Berlin" in shop.record("totals").reason
+    assert shop.run() == {"totals": "NO_DATA"}
+
+
+def test_a_source_at_another_place_was_replaced() -> None:
+    shop = totals_shop()
+    shop.spark.table("shop.orders").location = "file:/elsewhere"
+    assert shop.run() == {"totals": "REINITIALIZE/SOURCE_REPLACED"}
+
+
+def test_a_source_that_was_created_again_was_replaced() -> None:
+    shop = totals_shop()
+    columns = {"id": "bigint", "customer": "bigint", "amount": "bigint"}
+    shop.spark.create("shop.orders", columns, (1, 10, 5))
+    assert shop.run() == {"totals": "REINITIALIZE/SOURCE_REPLACED"}
+    assert shop.is_right("totals")
+
+
+def test_a_history_that_no_longer_reaches_back_is_lost() -> None:
+    shop = totals_shop()
+    for _ in range(3):
+        shop.spark.write("shop.orders").optimize()
+    shop.spark.table("shop.orders").forget_before(2)
+    assert shop.run() == {"totals": "REINITIALIZE/HISTORY_LOST"}
+    assert shop.run() == {"totals": "NO_DATA"}
+
+
+def test_somebody_elses_write_to_the_storage_is_undone() -> None:
+    shop = totals_shop()
+    shop.spark.write("shop.totals__dyn").append((99, 99))
+    assert shop.run() == {"totals": "REINITIALIZE/FOREIGN_COMMIT"}
+    assert shop.is_right("totals")
+    shop.spark.write("shop.totals__dyn").restore(0)
+    assert shop.run() == {"totals": "REINITIALIZE/FOREIGN_COMMIT"}
+    assert shop.is_right("totals")
+
+
+def test_maintenance_of_the_storage_is_no_foreign_write() -> None:
+    shop = totals_shop()
+    for _ in range(12):
+        shop.spark.write("shop.totals__dyn").optimize()
+    assert shop.run() == {"totals": "NO_DATA"}
+    shop.spark.write("shop.orders").append((4, 20, 1))
+    assert shop.run() == {"totals": "FULL/INCREMENTAL_NOT_AVAILABLE"}
+
+
+def test_auto_compaction_after_the_write_changes_nothing() -> None:
+    shop = totals_shop()
+    table = shop.storage("totals")
+    metadata = table.commits[0].user_metadata or ""
+    key = "spark.databricks.delta.commitInfo.userMetadata"
+    shop.spark.write("shop.totals__dyn", {key: metadata}).optimize()
+    assert shop.run() == {"totals": "NO_DATA"}
+    assert shop.recorded("totals").commit.version == 0
+
+
+def test_a_lost_record_is_built_beside() -> None:
+    shop = totals_shop()
+    shop.storage("totals").forget_before(1)
+    assert shop.run() == {"totals": "REINITIALIZE/RECORD_LOST"}
+    assert shop.is_right("totals")
+    assert str(shop.storage("totals").name) == "shop.totals__dyn_2"
+    assert not shop.spark.exists("shop.totals__dyn")
+
+
+def test_an_empty_run_leaves_no_state() -> None:
+    shop = totals_shop()
+    empty = f"select * from ({TOTALS}) as t where false"
+    assert shop.run(sql=empty, leaves_no_state=True) == {"totals": "FULL/EMPTY_RUN"}
+    assert shop.spark.read("select * from shop.totals") == []
+    assert shop.run() == {"totals": "REINITIALIZE/AFTER_EMPTY_RUN"}
+    assert shop.is_right("totals")
+
+
+def test_a_first_run_that_is_empty_is_followed_by_a_build() -> None:
+    shop = small_shop(totals=TOTALS)
+    empty = f"select * from ({TOTALS}) as t where false"
+    assert shop.run(sql=empty, leaves_no_state=True) == {"totals": "FULL/EMPTY_RUN"}
+    assert shop.run() == {"totals": "REINITIALIZE/AFTER_EMPTY_RUN"}
+    assert shop.is_right("totals")
+    assert shop.run() == {"totals": "NO_DATA"}
+
+
+def test_an_empty_run_with_other_columns_does_not_touch_the_rows() -> None:
+    shop = totals_shop()
+    empty = "select 1 as other where false"
+    shop.run(sql=empty, leaves_no_state=True)
+    assert len(shop.spark.table("shop.totals__dyn").newest.rows) == 2
+    assert shop.run()["totals"] in ("NO_DATA", "REINITIALIZE/AFTER_EMPTY_RUN")
+    assert shop.is_right("totals")
+
+
+def test_a_requested_refresh_writes_though_nothing_changed() -> None:
+    shop = totals_shop()
+    assert shop.run(full_refresh=True) == {"totals": "FULL/REQUESTED"}
+    record = shop.record("totals")
+    assert (record.trigger, record.refresh_number) == ("MANUAL", 2)
+    assert shop.is_right("totals")
+
+
+def test_mode_full_says_so_and_still_does_nothing_for_nothing() -> None:
+    shop = totals_shop(refresh_mode="full")
+    assert shop.run() == {"totals": "NO_DATA"}
+    shop.spark.write("shop.orders").append((4, 20, 1))
+    assert shop.run() == {"totals": "FULL/CONFIGURED_FULL"}
+
+
+def test_mode_incremental_is_refused_and_nothing_is_built() -> None:
+    shop = small_shop(totals=TOTALS)
+    shop.configs["totals"] = {"refresh_mode": "incremental"}
+    with pytest.raises(EngineError, match="INCREMENTAL_NOT_AVAILABLE"):
+        shop.run()
+    assert not shop.spark.exists("shop.totals__dyn")
+
+
+@pytest.mark.parametrize(
+    ("change", "code"),
+    [
+        (lambda shop: shop.spark.write("shop.orders").append((4, 1, 1)), "INCREMENTAL_NOT_AVAIL"),
+        (lambda shop: shop.models.update(totals=TOTALS.replace("sum", "max")), "DEFINITION_CHANGED"),
+        (lambda shop: shop.spark.write("shop.totals__dyn").append((9, 9)), "FOREIGN_COMMIT"),
+        (lambda shop: shop.configs.update(totals={"partition_by": "customer"}), "CONFIG_CHANGED"),
+    ],
+)
+def test_a_table_that_must_not_be_rebuilt_is_left_as_it_was(change: Any, code: str) -> None:
+    shop = totals_shop()
+    change(shop)
+    version = shop.storage("totals").version
+    with pytest.raises(EngineError, match=f"{code}.*full_refresh: false"):
+        shop.run(full_refresh_forbidden=True)
+    assert shop.storage("totals").version == version
+
+
+def test_other_partitions_are_applied_with_a_new_generation() -> None:
+    shop = totals_shop()
+    shop.configs["totals"] = {"partition_by": "customer"}
+    assert shop.run() == {"totals": "REINITIALIZE/CONFIG_CHANGED"}
+    assert shop.storage("totals").partition_by == ("customer",)
+    assert shop.record("totals").generation == 2
+    assert shop.run() == {"totals": "NO_DATA"}
+
+
+def test_other_partitions_can_wait() -> None:
+    shop = totals_shop()
+    shop.configs["totals"] = {"partition_by": "customer", "on_configuration_change": "continue"}
+    outcome = shop.refresh("totals")
+    assert said(outcome) == "NO_DATA"
+    assert "partition_by was unset and is ['customer']" in outcome.plan.decision.warning
+    shop.spark.write("shop.orders").append((4, 20, 1))
+    assert said(shop.refresh("totals")) == "FULL/INCREMENTAL_NOT_AVAILABLE"
+    assert shop.record("totals").generation == 1
+    # What was not applied is still known, and is applied when it may be.
+    assert shop.run(full_refresh=True) == {"totals": "FULL/REQUESTED"}
+    assert shop.storage("totals").partition_by == ("customer",)
+
+
+def test_other_partitions_can_fail() -> None:
+    shop = totals_shop()
+    shop.configs["totals"] = {"partition_by": "customer", "on_configuration_change": "fail"}
+    with pytest.raises(EngineError, match="CONFIG_CHANGED"):
+        shop.run()
+    assert shop.record("totals").generation == 1
+
+
+def test_clustering_properties_and_comments_come_without_a_rebuild() -> None:
+    shop = totals_shop()
+    shop.configs["totals"] = {"clustered_by": "customer", "tblproperties": {"team": "x"}}
+    docs = {"comment": "Per customer", "column_comments": {"total": "The sum"}}
+    assert shop.run(**docs) == {"totals": "NO_DATA"}
+    table = shop.storage("totals")
+    assert table.cluster_by == ("customer",)
+    assert table.properties["team"] == "x"
+    assert table.comments == {"total": "The sum"}
+    assert shop.spark.view("shop.totals").properties["comment"] == "Per customer"
+    shop.spark.log.clear()
+    assert shop.refresh("totals", **docs).statements == []
+
+
+@pytest.mark.parametrize(
+    ("sql", "why"),
+    [
+        ("select id, current_timestamp() as t from shop.orders", "CLOCK_FUNCTION"),
+        ("select id, rand() as r from shop.orders", "VOLATILE_FUNCTION"),
+        ("select id from shop.files", "SOURCE_NOT_DELTA"),
+        ("select o.id from shop.orders o join shop.files f on f.id = o.id", "SOURCE_NOT_DELTA"),
+    ],
+)
+def test_what_can_change_unseen_is_refreshed_every_time(sql: str, why: str) -> None:
+    shop = small_shop(model=sql)
+    shop.spark.create_parquet("shop.files", {"id": "bigint"}, (1,))
+    if "rand" in sql:
+        shop.spark.explain = lambda sql, text: text.replace("RAND()", "rand(7)")
+        shop.models["model"] = sql.replace("rand()", "random()")
+    assert shop.run() == {"model": "FULL/INITIAL_BUILD"}
+    assert shop.run() == {"model": f"FULL/{why}"}
+    assert (shop.record("model").clock is not None) == (why != "SOURCE_NOT_DELTA")
+
+
+def test_a_query_that_spark_reads_differently_runs_as_written() -> None:
+    shop = small_shop(copy=PLAIN)
+    shop.spark.explain = lambda sql, text: text.replace("Project", f"Project {len(sql)}")
+    shop.run()
+    assert shop.run() == {"copy": "FULL/PLANS_DIFFER"}
+    assert shop.record("copy").frontier == ()
+    assert f"FROM (\n{PLAIN}\n)" in shop.spark.log[-6] or any(
+        sql.startswith("INSERT OVERWRITE") and f"FROM (\n{PLAIN}\n)" in sql
+        for sql in shop.spark.log
+    )
+    shop.spark.write("shop.orders").append((4, 20, 1))
+    shop.run()
+    assert shop.is_right("copy")
+
+
+def test_a_table_that_only_spark_sees_makes_the_query_full() -> None:
+    shop = small_shop(copy=PLAIN)
+    hidden = "\n+- Relation spark_catalog.shop.customers[id#1] parquet\n\n== Optimized"
+    shop.spark.explain = lambda sql, text: text.replace("\n\n== Optimized", hidden)
+    shop.run()
+    assert shop.run() == {"copy": "FULL/PLANS_DIFFER"}
+    assert "it also reads shop.customers" in shop.record("copy").reason
+
+
+def test_the_verdict_is_asked_for_once() -> None:
+    shop = totals_shop()
+    shop.spark.log.clear()
+    shop.spark.write("shop.orders").append((4, 20, 1))
+    shop.run()
+    assert not [sql for sql in shop.spark.log if sql.startswith("EXPLAIN")]
+    shop.models["totals"] = TOTALS.replace("sum", "max")
+    shop.run()
+    assert len([sql for sql in shop.spark.log if sql.startswith("EXPLAIN")]) == 2
+
+
+def test_a_query_that_reads_itself_is_refused() -> None:
+    shop = totals_shop()
+    for sql in ("select * from shop.totals", "select * from shop.totals__dyn"):
+        shop.models["totals"] = sql
+        with pytest.raises(EngineError, match=r"READS_ITSELF: The query of shop\.totals"):
+            shop.run()
+
+
+def test_a_query_that_reads_itself_through_a_view_is_refused() -> None:
+    shop = totals_shop()
+    shop.spark.create_view("shop.v", "select customer, total from shop.totals")
+    shop.models["totals"] = "select * from shop.v"
+    with pytest.raises(EngineError, match="READS_ITSELF"):
+        shop.run()
+
+
+def test_a_missing_source_is_named_and_nothing_is_built() -> None:
+    shop = small_shop(copy="select * from shop.nothing")
+    with pytest.raises(EngineError, match=r"SOURCE_MISSING: The table shop\.nothing"):
+        shop.run()
+    assert not shop.spark.exists("shop.copy__dyn")
+
+
+def test_somebody_elses_table_of_that_name_is_not_touched() -> None:
+    shop = small_shop(totals=TOTALS)
+    shop.spark.create("shop.totals__dyn", {"a": "bigint"}, (1,))
+    with pytest.raises(EngineError, match=r"NAME_TAKEN: shop\.totals__dyn exists"):
+        shop.run()
+    assert shop.spark.table("shop.totals__dyn").version == 0
+
+
+def test_a_table_becomes_a_dynamic_table() -> None:
+    shop = small_shop(totals=TOTALS)
+    shop.spark.create("shop.totals", {"customer": "bigint"}, (1,))
+    assert shop.run() == {"totals": "FULL/INITIAL_BUILD"}
+    assert isinstance(shop.spark.entries[TableName("shop", "totals")], StoredView)
+    assert shop.is_right("totals")
+
+
+def test_a_plain_view_becomes_a_dynamic_table() -> None:
+    shop = small_shop(totals=TOTALS)
+    shop.spark.create_view("shop.totals", "select 1 as a")
+    shop.run()
+    assert shop.is_right("totals")
+    assert shop.spark.view("shop.totals").properties["spark_dynamic.model"] == "model.shop.totals"
+
+
+@pytest.mark.parametrize("is_gone", [True, False])
+def test_a_view_that_disagrees_is_repaired(is_gone: bool) -> None:
+    shop = totals_shop()
+    shop.spark.drop("shop.totals")
+    if not is_gone:
+        shop.spark.create_view("shop.totals", "select 1 as customer, 2 as total")
+    assert shop.run() == {"totals": "NO_DATA"}
+    assert shop.is_right("totals")
+
+
+def test_old_generations_stay_for_their_readers_and_go_with_their_retention() -> None:
+    shop = totals_shop(history_retention="1 day")
+    for number in range(2):
+        shop.spark.tick(10)
+        shop.models["totals"] = TOTALS.replace("as total", f"as total_{number}")
+        shop.run()
+    assert shop.spark.exists("shop.totals__dyn") and shop.spark.exists("shop.totals__dyn_2")
+    shop.spark.tick(2 * 24 * 3600)
+    shop.models["totals"] = TOTALS
+    shop.run()
+    assert not shop.spark.exists("shop.totals__dyn_2")
+    assert str(shop.storage("totals").name) == "shop.totals__dyn_4"
+    assert shop.is_right("totals")
+
+
+def test_the_statements_of_a_run_are_kept() -> None:
+    shop = small_shop(totals=TOTALS)
+    outcome = shop.refresh("totals")
+    assert any(sql.startswith("CREATE TABLE `shop`.`totals__dyn`") for sql in outcome.statements)
+    assert any(sql.startswith("CREATE VIEW `shop`.`totals`") for sql in outcome.statements)
+    assert shop.session.settings == {}
+
+
+def test_losing_the_state_table_loses_nothing() -> None:
+    from spark_dynamic.frontier.state import KnownState
+
+    shop = chain()
+    shop.spark.write("shop.orders").append((4, 20, 90))
+    cycle = shop.open_cycle(KnownState())
+    found = [said(shop.refresh(name, cycle)) for name in shop.models]
+    assert set(found) == {"FULL/INCREMENTAL_NOT_AVAILABLE"}
+    assert all(shop.is_right(name) for name in shop.models)
+    assert shop.record("totals").refresh_number == 2
