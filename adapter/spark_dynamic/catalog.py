@@ -41,8 +41,13 @@ class Catalog:
             known = self._histories.get(table)
             if known is None:
                 known = warehouse.history(table, _FIRST_LOOK)
-            if known and 0 <= since < known[-1].version:
-                known = warehouse.history(table, known[0].version - since + 1)
+            while known and 0 <= since < known[-1].version:
+                longer = warehouse.history(table, known[0].version - since + 1)
+                if longer[-1].version == known[-1].version:
+                    # Nothing older is kept.
+                    break
+                # Commits that landed meanwhile push the oldest ones out: look again.
+                known = longer
             self._histories[table] = known
             return known
 

@@ -42,8 +42,16 @@ def carrying(
                 warehouse.execute(set_statement(key, value))
             yield
         finally:
-            for key in settings:
-                warehouse.execute(f"RESET `{key}`")
+            _reset(warehouse, list(settings))
+
+
+def _reset(warehouse: Warehouse, keys: list[str]) -> None:
+    """Reset every setting, also if one fails: none may reach another commit."""
+    try:
+        warehouse.execute(f"RESET `{keys[0]}`")
+    finally:
+        if keys[1:]:
+            _reset(warehouse, keys[1:])
 
 
 @contextmanager

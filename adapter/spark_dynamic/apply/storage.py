@@ -32,7 +32,7 @@ def storage_name(view: TableName, generation: int) -> TableName:
 
 def generations(view: TableName, tables: Iterable[str]) -> list[int]:
     """Return the generations that exist among the tables of a schema, newest first."""
-    pattern = re.compile(re.escape(view.name + _SUFFIX) + r"(?:_([1-9]\d*))?")
+    pattern = re.compile(re.escape(view.name + _SUFFIX) + r"(?:_([2-9]|[1-9]\d+))?")
     found = (pattern.fullmatch(name) for name in tables)
     return sorted((int(match.group(1) or 1) for match in found if match), reverse=True)
 
@@ -118,9 +118,9 @@ def create_storage(
     """Return the statement that builds a generation. Never OR REPLACE: a second builder fails."""
     clauses = [f"CREATE TABLE {storage.sql}", "USING delta"]
     if config.partition_by:
-        clauses.append(f"PARTITIONED BY ({_stored(config.partition_by, columns)})")
+        clauses.append(f"PARTITIONED BY ({stored_names(config.partition_by, columns)})")
     if config.cluster_by:
-        clauses.append(f"CLUSTER BY ({_stored(config.cluster_by, columns)})")
+        clauses.append(f"CLUSTER BY ({stored_names(config.cluster_by, columns)})")
     if config.location_root:
         path = f"{config.location_root.rstrip('/')}/{storage.name}"
         clauses.append(f"LOCATION {literal(path)}")
@@ -139,13 +139,24 @@ def properties_sql(properties: Mapping[str, str]) -> str:
     return ", ".join(f"{literal(key)} = {literal(value)}" for key, value in properties.items())
 
 
-def _stored(names: Iterable[str], columns: tuple[StoredColumn, ...]) -> str:
+def check_columns(config: DynamicTableConfig, columns: tuple[StoredColumn, ...]) -> None:
+    """Refuse a layout by columns that the query does not return."""
+    known = {column.name.lower() for column in columns}
+    for config_name, names in (
+        ("partition_by", config.partition_by),
+        ("clustered_by", config.cluster_by),
+        ("unique_key", config.unique_key),
+    ):
+        missing = [name for name in names if name.lower() not in known]
+        if missing:
+            raise EngineError(
+                "COLUMN_UNKNOWN",
+                f"{config_name} names {', '.join(missing)}, which the query does not return. "
+                f"It returns {', '.join(column.name for column in columns)}.",
+            )
+
+
+def stored_names(names: Iterable[str], columns: tuple[StoredColumn, ...]) -> str:
+    """Write columns of the result by their names in storage."""
     stored_as = {column.name.lower(): column.stored_as for column in columns}
-    missing = [name for name in names if name.lower() not in stored_as]
-    if missing:
-        raise EngineError(
-            "COLUMN_UNKNOWN",
-            f"partition_by or clustered_by names {', '.join(missing)}, which the query does not "
-            f"return. It returns {', '.join(column.name for column in columns)}.",
-        )
     return ", ".join(quote(stored_as[name.lower()]) for name in names)

@@ -3,7 +3,13 @@
 import hashlib
 import json
 
-from spark_dynamic.apply.storage import properties_sql, table_properties, view_query
+from spark_dynamic.apply.storage import (
+    check_columns,
+    properties_sql,
+    stored_names,
+    table_properties,
+    view_query,
+)
 from spark_dynamic.config import DynamicTableConfig
 from spark_dynamic.frontier.record import StoredColumn
 from spark_dynamic.literals import literal
@@ -69,7 +75,8 @@ def describe(
     ]
     by_name = {column.name.lower(): column.stored_as for column in columns}
     if not config.partition_by:
-        keys = ", ".join(quote(by_name[name.lower()]) for name in config.cluster_by)
+        check_columns(config, columns)
+        keys = stored_names(config.cluster_by, columns)
         statements.append(
             f"ALTER TABLE {storage.sql} CLUSTER BY {f'({keys})' if keys else 'NONE'}"
         )

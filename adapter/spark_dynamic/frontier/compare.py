@@ -66,6 +66,15 @@ def touches_columns(commits: list[Commit]) -> bool:
     return any(effect(commit) is Effect.COLUMNS for commit in commits)
 
 
+def same_columns(warehouse: Warehouse, table: TableName, old: int, new: int) -> bool:
+    """Tell whether two versions have the same columns, comments aside."""
+    before, after = (f"SELECT * FROM {table.sql} VERSION AS OF {v}" for v in (old, new))
+    try:
+        return describe_query(warehouse, before) == describe_query(warehouse, after)
+    except WarehouseError:
+        return False
+
+
 def same_rows(warehouse: Warehouse, table: TableName, old: int, new: int) -> bool:
     """Compare two versions as bags. What cannot be compared counts as different."""
     before, after = (f"SELECT * FROM {table.sql} VERSION AS OF {v}" for v in (old, new))

@@ -31,11 +31,16 @@ class Cut:
 
     data_timestamp: datetime
     pins: Mapping[TableName, Pin]
-    upstreams: Mapping[TableName, int]
+    upstreams: Mapping[TableName, Recorded]
 
     def versions(self) -> dict[TableName, int]:
         """Return the version of each table as it stands in the query: base and storage tables."""
-        return {table: pin.version for table, pin in self.pins.items()} | dict(self.upstreams)
+        bases = {table: pin.version for table, pin in self.pins.items()}
+        return bases | {table: taken.commit.version for table, taken in self.upstreams.items()}
+
+    def uses_clock(self) -> bool:
+        """Tell whether an upstream's contents depend on the time."""
+        return any(taken.record.clock for taken in self.upstreams.values())
 
 
 @dataclass(frozen=True)
@@ -63,7 +68,7 @@ def choose_cut(
         newest = {u.storage: u.records[0] for u in upstreams}
         tables = {p.table for r in newest.values() for p in r.record.frontier} | set(bases)
         pins = {table: pin_at(table, now) for table in tables}
-        return Cut(now, pins, {s: r.commit.version for s, r in newest.items()})
+        return Cut(now, pins, newest)
     for moment in _older_moments(upstreams, after):
         cut = _cut_at(moment, bases, upstreams, pin_at, same_rows)
         if cut is not None:
@@ -75,9 +80,10 @@ def _is_valid_at(upstream: Upstream, moment: datetime, pin_at: PinAt, same_rows:
     """Tell whether an upstream's newest version is what its query gives at a moment's cut."""
     if not upstream.records:
         return False
-    return all(
-        same_rows(pin, pin_at(pin.table, moment)) for pin in upstream.records[0].record.frontier
-    )
+    record = upstream.records[0].record
+    if record.clock and record.clock != moment:
+        return False
+    return all(same_rows(pin, pin_at(pin.table, moment)) for pin in record.frontier)
 
 
 def _older_moments(upstreams: list[Upstream], after: datetime | None) -> list[datetime]:
@@ -92,18 +98,22 @@ def _cut_at(
     pin_at: PinAt,
     same_rows: SameRows,
 ) -> Cut | None:
-    pins: dict[TableName, Pin] = {}
-    versions: dict[TableName, int] = {}
+    taken: dict[TableName, Recorded] = {}
     for upstream in upstreams:
-        taken = next((r for r in upstream.records if r.record.data_timestamp <= moment), None)
-        if taken is None:
+        found = next((r for r in upstream.records if r.record.data_timestamp <= moment), None)
+        if found is None or (found.record.clock and found.record.clock != moment):
             return None
-        versions[upstream.storage] = taken.commit.version
-        for pin in taken.record.frontier:
-            other = pins.setdefault(pin.table, pin)
-            if not same_rows(other, pin):
-                return None
-    for table in bases:
+        taken[upstream.storage] = found
+    # The pins that were made for this very moment are the cut; the first one wins.
+    pins: dict[TableName, Pin] = {}
+    for recorded in taken.values():
+        if recorded.record.data_timestamp == moment:
+            for pin in recorded.record.frontier:
+                pins.setdefault(pin.table, pin)
+    for table in {pin.table for r in taken.values() for pin in r.record.frontier} | set(bases):
         if table not in pins:
             pins[table] = pin_at(table, moment)
-    return Cut(moment, pins, versions)
+    for recorded in taken.values():
+        if not all(same_rows(pin, pins[pin.table]) for pin in recorded.record.frontier):
+            return None
+    return Cut(moment, pins, taken)

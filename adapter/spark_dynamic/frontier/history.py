@@ -13,10 +13,9 @@ _NO_ROWS = {
     "ROW TRACKING BACKFILL", "ROW TRACKING UNBACKFILL", "COMPUTE STATS", "UPGRADE PROTOCOL",
     "DOMAIN METADATA CLEANUP", "DROP FEATURE",
 }  # fmt: skip
-_COLUMNS = {
-    "ADD COLUMNS", "CHANGE COLUMN", "CHANGE COLUMNS", "RENAME COLUMN", "DROP COLUMNS",
-    "REPLACE COLUMNS", "UPDATE SCHEMA", "UPDATE COLUMN METADATA",
-}  # fmt: skip
+# Rows stay as they are, columns may not: a comment, a new column, a wider type. Dropping and
+# renaming are not here, since the values under a name may be others afterwards.
+_COLUMNS = {"ADD COLUMNS", "CHANGE COLUMN", "CHANGE COLUMNS", "UPDATE COLUMN METADATA"}
 
 
 class Effect(Enum):

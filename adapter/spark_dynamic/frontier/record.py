@@ -62,7 +62,8 @@ class Record:
     data_timestamp: datetime
     based_on: int | None
     frontier: tuple[Pin, ...]
-    upstreams: dict[str, int]
+    # The attempt that wrote each upstream: versions restart when a table is made anew.
+    upstreams: dict[str, str]
     settings: dict[str, str]
     text_hash: str
     verdict: Verdict

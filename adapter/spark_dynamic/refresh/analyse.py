@@ -10,12 +10,15 @@ from spark_dynamic.frontier.record import Verdict
 from spark_dynamic.names import TableName
 from spark_dynamic.refresh.cycle import Cycle
 from spark_dynamic.refresh.request import Request
-from spark_dynamic.sql.guard import CLOCK, explain, volatile_functions
+from spark_dynamic.sql.guard import CLOCK, agree, explain, volatile_functions
 from spark_dynamic.sql.pin import MODEL_PROPERTY, Query, pinned
 from spark_dynamic.sql.references import Unreadable
 from spark_dynamic.sql.resolve import resolve
 from spark_dynamic.support import Reason, reason
 from spark_dynamic.warehouse import Relation, Warehouse
+
+# How texts are read and judged. A new number makes every stored verdict be given again.
+_READING = 1
 
 
 @dataclass(frozen=True)
@@ -28,6 +31,7 @@ class Analysis:
     upstreams: tuple[Upstream, ...] = ()
     without_versions: tuple[TableName, ...] = ()
     unreadable: str = ""
+    relations: tuple[Relation, ...] = ()
 
     def tables(self) -> set[TableName]:
         """Return every table that has versions."""
@@ -44,10 +48,11 @@ def analyse(request: Request, cycle: Cycle, warehouse: Warehouse) -> Analysis:
         query = resolve(request.sql, request.schema, lookup, request.settings)
     except Unreadable as error:
         return Analysis(None, _hash([request.sql]), unreadable=str(error))
-    bases, upstreams, others = [], [], []
+    bases, upstreams, others, relations = [], [], [], []
     for table in sorted(query.tables(), key=str):
         relation = cycle.catalog.relation(warehouse, table)
         assert relation is not None
+        relations.append(relation)
         if not relation.is_delta:
             others.append(table)
         elif MODEL_PROPERTY in relation.properties:
@@ -55,7 +60,14 @@ def analyse(request: Request, cycle: Cycle, warehouse: Warehouse) -> Analysis:
         else:
             bases.append(table)
     _refuse_itself(request, query, upstreams)
-    return Analysis(query, _hash(query.texts()), tuple(bases), tuple(upstreams), tuple(others))
+    return Analysis(
+        query,
+        _hash(query.texts()),
+        tuple(bases),
+        tuple(upstreams),
+        tuple(others),
+        relations=tuple(relations),
+    )
 
 
 def _hash(texts: list[str]) -> str:
@@ -87,7 +99,8 @@ def judge(
     """Let Spark compare the pinned text with the original, once per text and settings."""
     settings = ",".join(f"{key}={value}" for key, value in sorted(request.settings.items()))
     declared = ",".join(request.config.immutable_functions)
-    key = _hash([analysis.text_hash, settings, declared])
+    columns = repr([(str(r.name), r.columns) for r in analysis.relations])
+    key = _hash([str(_READING), analysis.text_hash, settings, declared, columns])
     if known is not None and known.key == key:
         return known
     if analysis.query is None:
@@ -99,15 +112,18 @@ def judge(
     try:
         changed = explain(warehouse, pinned(analysis.query, newest))
     except WarehouseError as error:
-        return Verdict(key, "PLANS_DIFFER", str(error).splitlines()[0])
+        # Without a name for it the trouble may pass: then the next run asks again.
+        return Verdict(key if error.condition else "", "PLANS_DIFFER", str(error).splitlines()[0])
     volatile = tuple(volatile_functions(original.functions, request.config.immutable_functions))
+    if analysis.query.clock_literals():
+        volatile = tuple(sorted({*volatile, "current_date"}))
     unseen = original.relations - analysis.query.tables()
     if unseen:
         names = ", ".join(sorted(str(table) for table in unseen))
         return Verdict(key, "PLANS_DIFFER", f"it also reads {names}", volatile)
     if original.columns != changed.columns:
         return Verdict(key, "PLANS_DIFFER", "the columns differ", volatile)
-    if original.plan != changed.plan and not volatile:
+    if not agree(original, changed, volatile=bool(volatile)):
         return Verdict(key, "PLANS_DIFFER", "the plans differ", volatile)
     return Verdict(key, volatile=volatile)
 

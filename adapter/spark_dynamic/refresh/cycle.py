@@ -9,6 +9,7 @@ from spark_dynamic.errors import EngineError
 from spark_dynamic.frontier.compare import (
     history_says,
     row_count,
+    same_columns,
     same_rows,
     touches_columns,
 )
@@ -56,15 +57,18 @@ class Cycle:
         relation = self.catalog.relation(warehouse, table)
         if relation is None:
             raise EngineError("SOURCE_MISSING", f"The table {table} does not exist.")
-        limit = moment
-        if moment == self.data_timestamp:
-            limit = max(moment, self._written.get(table, moment))
-        at_least = self.known.pins.get((str(table), relation.location), 0)
-        commit = self._newest_by(warehouse, table, limit, at_least)
+        if moment < self.data_timestamp:
+            commit = self._newest_by(warehouse, table, moment)
+        elif table in self._written:
+            # The storage's clock may run ahead of ours; what the node left is the newest.
+            commit = self.catalog.history(warehouse, table)[0]
+        else:
+            at_least = self.known.pins.get((str(table), relation.location), -1)
+            commit = self._newest_by(warehouse, table, moment, at_least)
         return Pin(table, relation.location, commit.version, commit.timestamp)
 
     def _newest_by(
-        self, warehouse: Warehouse, table: TableName, limit: datetime, at_least: int
+        self, warehouse: Warehouse, table: TableName, limit: datetime, at_least: int = -1
     ) -> Commit:
         commits = self.catalog.history(warehouse, table)
         while commits:
@@ -82,7 +86,7 @@ class Cycle:
 
     def same_rows(self, warehouse: Warehouse, old: Pin, new: Pin) -> bool:
         """Tell whether a source holds the same rows at two pins of one log."""
-        if old.log != new.log or not self.is_same_log(warehouse, old):
+        if old.log != new.log or not all(self.is_same_log(warehouse, pin) for pin in (old, new)):
             return False
         first, second = sorted((old.version, new.version))
         if first == second:
@@ -99,6 +103,8 @@ class Cycle:
         if commits is None:
             return False
         changed = history_says(commits)
+        if changed is False and touches_columns(commits):
+            return same_columns(warehouse, table, old, new)
         if changed is not None:
             return not changed
         counts = row_count(history, old), row_count(history, new)
@@ -110,12 +116,6 @@ class Cycle:
         """Tell whether the commit that a pin names is still the one at its version."""
         commit = self.commit_at(warehouse, pin.table, pin.version)
         return commit is not None and commit.timestamp == pin.committed_at
-
-    def columns_touched(self, warehouse: Warehouse, old: Pin, new: Pin) -> bool:
-        """Tell whether a source's columns were altered between two pins of one log."""
-        history = self.catalog.history(warehouse, old.table, since=old.version)
-        commits = between(history, old.version, new.version)
-        return commits is None or touches_columns(commits)
 
     def commit_at(self, warehouse: Warehouse, table: TableName, version: int) -> Commit | None:
         """Return one commit of a table, if its history still has it."""

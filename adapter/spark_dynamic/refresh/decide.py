@@ -46,24 +46,25 @@ def decide(findings: Findings, config: DynamicTableConfig) -> Decision:
         raise _refused(findings.always_full or reason("INCREMENTAL_NOT_AVAILABLE"))
     if not findings.is_stored:
         return _waiting(findings) or Decision("FULL", reason("INITIAL_BUILD"))
+    if findings.is_covered:
+        return Decision("COVERED")
     if findings.full_refresh:
         return _waiting(findings) or Decision("FULL", reason("REQUESTED"))
     invalid, warning = findings.invalid, ""
-    if findings.config_changes and invalid is None:
-        invalid, warning = _config_change(findings, config)
-    if findings.is_covered:
-        return Decision("COVERED", warning=warning)
+    if findings.config_changes:
+        changed, warning = _config_change(findings, config)
+        invalid = invalid or changed
     if findings.waiting_for:
         return Decision("WAITING", detail=", ".join(findings.waiting_for), warning=warning)
+    forbidden = findings.full_refresh_forbidden
     if invalid is not None:
-        return _unasked("REINITIALIZE", invalid, findings, warning)
-    if findings.always_full is not None:
-        return _unasked("FULL", findings.always_full, findings, warning)
-    if not findings.changed_sources:
+        return unasked("REINITIALIZE", invalid, forbidden, warning)
+    if not findings.changed_sources and findings.always_full is None:
         return Decision("NO_DATA", warning=warning)
     if config.refresh_mode is RefreshMode.FULL:
         return Decision("FULL", reason("CONFIGURED_FULL"), warning=warning)
-    return _unasked("FULL", reason("INCREMENTAL_NOT_AVAILABLE"), findings, warning)
+    why = findings.always_full or reason("INCREMENTAL_NOT_AVAILABLE")
+    return unasked("FULL", why, forbidden, warning)
 
 
 def _waiting(findings: Findings) -> Decision | None:
@@ -86,8 +87,9 @@ def _config_change(findings: Findings, config: DynamicTableConfig) -> tuple[Reas
     return reason("CONFIG_CHANGED", changes), ""
 
 
-def _unasked(action: str, why: Reason, findings: Findings, warning: str) -> Decision:
-    if findings.full_refresh_forbidden:
+def unasked(action: str, why: Reason, is_forbidden: bool, warning: str) -> Decision:
+    """Return a decision to rebuild that nobody asked for, unless the config forbids those."""
+    if is_forbidden:
         raise EngineError(
             why.code,
             f"{why.sentence} The table would have to be rebuilt, which full_refresh: false "

@@ -1,20 +1,30 @@
 """The plan of one refresh: everything is asked, nothing is written."""
 
 from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
 
-from spark_dynamic.apply.storage import storage_facts, storage_name, stored_columns
+from spark_dynamic.apply.storage import (
+    check_columns,
+    storage_facts,
+    storage_name,
+    stored_columns,
+)
 from spark_dynamic.catalog import describe_query
-from spark_dynamic.frontier.cut import Cut, Waiting, choose_cut
+from spark_dynamic.frontier.cut import Cut, Upstream, Waiting, choose_cut
 from spark_dynamic.frontier.record import Pin, Record, StoredColumn, Verdict
 from spark_dynamic.names import TableName
 from spark_dynamic.refresh.analyse import Analysis, always_full, analyse, judge
 from spark_dynamic.refresh.cycle import Cycle
-from spark_dynamic.refresh.decide import Decision, Findings, decide
+from spark_dynamic.refresh.decide import Decision, Findings, decide, unasked
 from spark_dynamic.refresh.request import Request
 from spark_dynamic.refresh.stored import Stored, find_stored
 from spark_dynamic.sql.pin import pinned
 from spark_dynamic.support import Reason, reason
 from spark_dynamic.warehouse import Warehouse
+
+_INSTANT = timedelta(microseconds=1)
+# Delta's default for how long the files of old versions are kept.
+_FILES_KEPT = timedelta(days=7)
 
 
 @dataclass(frozen=True)
@@ -61,18 +71,24 @@ def plan_refresh(request: Request, cycle: Cycle, warehouse: Warehouse) -> Plan:
         plan = Plan(request, decision, analysis, Verdict(""), stored, None, generation=generation)
         return _with_query(plan, warehouse)
     verdict = judge(request, analysis, record.verdict if record else None, cycle, warehouse)
-    cut = _cut(analysis, verdict, record, cycle, warehouse)
+    invalid = _invalid(request, stored, analysis, cycle, warehouse)
+    config_changes = _config_changes(request, record)
+    after = record.data_timestamp if record else None
+    if after and (invalid or config_changes or request.full_refresh):
+        # A rebuild at the table's own cut is right, too.
+        after -= _INSTANT
+    cut = _cut(analysis, verdict, after, cycle, warehouse)
     findings = Findings(
         is_stored=stored is not None,
         leaves_no_state=request.leaves_no_state,
         full_refresh=request.full_refresh,
         full_refresh_forbidden=request.full_refresh_forbidden,
-        invalid=_invalid(request, stored, analysis, cycle, warehouse),
-        config_changes=_config_changes(request, record),
+        invalid=invalid,
+        config_changes=config_changes,
         always_full=always_full(analysis, verdict),
         waiting_for=tuple(str(u) for u in cut.upstreams) if isinstance(cut, Waiting) else (),
-        is_covered=isinstance(cut, Cut) and record is not None and _is_older(cut, record),
-        changed_sources=_changed(analysis, record, cut, cycle, warehouse),
+        is_covered=_is_covered(cut, record, cycle, warehouse),
+        changed_sources=_changed(analysis, verdict, record, cut, cycle, warehouse),
     )
     decision = decide(findings, request.config)
     plan = Plan(
@@ -88,18 +104,23 @@ def plan_refresh(request: Request, cycle: Cycle, warehouse: Warehouse) -> Plan:
     if decision.writes:
         return _with_query(plan, warehouse)
     if decision.action == "NO_DATA" and record and isinstance(cut, Cut):
-        return replace(plan, moves_record=_has_moved(record, cut, cycle, warehouse))
+        retention = request.config.history_retention
+        return replace(plan, moves_record=_has_moved(record, cut, retention, cycle, warehouse))
     return plan
 
 
 def _cut(
-    analysis: Analysis, verdict: Verdict, record: Record | None, cycle: Cycle, warehouse: Warehouse
+    analysis: Analysis,
+    verdict: Verdict,
+    after: datetime | None,
+    cycle: Cycle,
+    warehouse: Warehouse,
 ) -> Cut | Waiting:
     if not verdict.passed:
         return Cut(cycle.data_timestamp, {}, {})
     return choose_cut(
         now=cycle.data_timestamp,
-        after=record.data_timestamp if record else None,
+        after=after,
         bases=analysis.bases,
         upstreams=analysis.upstreams,
         pin_at=lambda table, moment: cycle.pin(warehouse, table, moment),
@@ -161,9 +182,16 @@ def _config_changes(request: Request, record: Record | None) -> tuple[str, ...]:
     )
 
 
-def _is_older(cut: Cut, record: Record) -> bool:
+def _is_covered(
+    cut: Cut | Waiting, record: Record | None, cycle: Cycle, warehouse: Warehouse
+) -> bool:
+    """Tell whether the stored table is already newer than this cut in any source."""
+    if record is None or isinstance(cut, Waiting):
+        return False
     return any(
-        cut.pins[pin.table].log == pin.log and cut.pins[pin.table].version < pin.version
+        cut.pins[pin.table].log == pin.log
+        and cut.pins[pin.table].version < pin.version
+        and cycle.is_same_log(warehouse, pin)
         for pin in record.frontier
         if pin.table in cut.pins
     )
@@ -171,53 +199,61 @@ def _is_older(cut: Cut, record: Record) -> bool:
 
 def _changed(
     analysis: Analysis,
+    verdict: Verdict,
     record: Record | None,
     cut: Cut | Waiting,
     cycle: Cycle,
     warehouse: Warehouse,
 ) -> tuple[str, ...]:
-    """Return the sources whose rows differ from what the stored table was computed from."""
-    if record is None or isinstance(cut, Waiting) or analysis.query is None:
+    """Return what differs from what the stored table was computed from."""
+    if record is None or isinstance(cut, Waiting):
         return ()
-    changed = []
-    follows_schema = analysis.query.follows_schema()
+    changed = [] if record.verdict.key == verdict.key else ["columns of the sources"]
     for table in analysis.bases:
         old, new = record.pin_of(table), cut.pins.get(table)
-        same = old is not None and new is not None and cycle.same_rows(warehouse, old, new)
-        if same and old and new and follows_schema:
-            same = not cycle.columns_touched(warehouse, old, new)
-        if not same:
+        if old is None or new is None or not cycle.same_rows(warehouse, old, new):
             changed.append(str(table))
     for upstream in analysis.upstreams:
         before = record.upstreams.get(str(upstream.storage))
-        now = cut.upstreams.get(upstream.storage)
-        if not _same_storage(upstream.storage, before, now, cycle, warehouse):
+        if not _same_upstream(upstream, before, cut, cycle, warehouse):
             changed.append(str(upstream.view))
     return tuple(changed)
 
 
-def _same_storage(
-    storage: TableName, before: int | None, now: int | None, cycle: Cycle, warehouse: Warehouse
+def _same_upstream(
+    upstream: Upstream, before: str | None, cut: Cut, cycle: Cycle, warehouse: Warehouse
 ) -> bool:
-    if before is None or now is None:
+    """Tell whether an upstream has the rows that it had after one of its earlier refreshes."""
+    now = cut.upstreams.get(upstream.storage)
+    then = next((r for r in upstream.records if r.record.attempt == before), None)
+    if now is None or then is None:
         return False
-    pins = []
-    for version in (before, now):
-        commit = cycle.commit_at(warehouse, storage, version)
-        if commit is None:
-            return False
-        pins.append(Pin(storage, "", version, commit.timestamp))
-    return cycle.same_rows(warehouse, *pins)
+    old, new = (
+        Pin(upstream.storage, "", taken.commit.version, taken.commit.timestamp)
+        for taken in (then, now)
+    )
+    return cycle.same_rows(warehouse, old, new)
 
 
-def _has_moved(record: Record, cut: Cut, cycle: Cycle, warehouse: Warehouse) -> bool:
-    """Tell whether base tables changed although nothing of it reached this table.
+def _has_moved(
+    record: Record, cut: Cut, retention: timedelta, cycle: Cycle, warehouse: Warehouse
+) -> bool:
+    """Tell whether the record needs a newer cut, although the rows stay as they are.
 
-    Its readers could then not see from the old record that its contents are still right.
+    Base tables may have changed without anything of it reaching this table; its readers could
+    then not see from the old record that its contents are still right. And nothing may age out:
+    neither the record nor a version that it names.
     """
+    if record.clock and record.clock != cut.data_timestamp:
+        return True
+    if cut.data_timestamp - record.data_timestamp > retention / 2:
+        return True
     for table, pin in cut.pins.items():
         old = record.pin_of(table)
         if old is None or not cycle.same_rows(warehouse, old, pin):
+            return True
+        is_newest = old.version == pin.version
+        if not is_newest and cut.data_timestamp - old.committed_at > _FILES_KEPT / 2:
             return True
     return False
 
@@ -229,6 +265,7 @@ def _with_query(plan: Plan, warehouse: Warehouse) -> Plan:
     if plan.verdict.passed and plan.cut and plan.analysis.query:
         query = pinned(plan.analysis.query, plan.cut.versions())
     columns = stored_columns(describe_query(warehouse, query))
+    check_columns(request.config, columns)
     decision, generation = plan.decision, plan.generation
     if plan.stored is not None:
         fits = record is not None and columns == record.columns
@@ -241,7 +278,8 @@ def _with_query(plan: Plan, warehouse: Warehouse) -> Plan:
             old = {column.name for column in record.columns}
             new = {column.name for column in columns}
             detail = ", ".join(sorted(old ^ new)) or "types or order"
-            decision = replace(
-                decision, action="REINITIALIZE", reason=reason("COLUMNS_CHANGED", detail)
+            why = reason("COLUMNS_CHANGED", detail)
+            decision = unasked(
+                "REINITIALIZE", why, request.full_refresh_forbidden, decision.warning
             )
     return replace(plan, query=query, columns=columns, generation=generation, decision=decision)

@@ -7,6 +7,7 @@ from datetime import datetime
 from spark_dynamic.apply.commit import carrying
 from spark_dynamic.apply.storage import (
     create_storage,
+    generations,
     overwrite_storage,
     storage_facts,
     storage_name,
@@ -19,11 +20,11 @@ from spark_dynamic.apply.view import (
 )
 from spark_dynamic.config import OnConfigurationChange
 from spark_dynamic.errors import EngineError, WarehouseError
-from spark_dynamic.frontier.history import records
+from spark_dynamic.frontier.history import changes_rows, records
 from spark_dynamic.frontier.record import Pin, Record, Recorded, empty_run_mark, write_record
-from spark_dynamic.names import TableName
 from spark_dynamic.refresh.cycle import Cycle
 from spark_dynamic.refresh.plan import Plan, plan_refresh
+from spark_dynamic.sql.pin import MODEL_PROPERTY
 from spark_dynamic.warehouse import Warehouse
 
 _ATTEMPTS = 5
@@ -87,6 +88,7 @@ def _attempt(outcome: Outcome, cycle: Cycle, warehouse: Warehouse) -> bool:
     plan = outcome.plan
     if not plan.decision.writes and not plan.moves_record:
         return True
+    outcome.rows_deleted = _previous_rows(plan, warehouse) if plan.decision.writes else None
     if plan.builds_generation:
         return _build(outcome, cycle, warehouse)
     attempt = str(uuid.uuid4())
@@ -162,7 +164,7 @@ def _new_record(plan: Plan, cycle: Cycle, attempt: str) -> Record:
         data_timestamp=cut.data_timestamp,
         based_on=plan.stored.version if plan.stored and not plan.builds_generation else None,
         frontier=tuple(sorted(cut.pins.values(), key=lambda pin: str(pin.table))),
-        upstreams={str(table): version for table, version in cut.upstreams.items()},
+        upstreams={str(t): taken.record.attempt for t, taken in cut.upstreams.items()},
         settings=request.settings,
         text_hash=plan.analysis.text_hash,
         verdict=plan.verdict,
@@ -173,34 +175,38 @@ def _new_record(plan: Plan, cycle: Cycle, attempt: str) -> Record:
         reason=str(plan.decision.reason),
         mode=request.config.refresh_mode.value,
         trigger=request.trigger if plan.stored else "CREATION",
-        clock=cut.data_timestamp if plan.verdict.volatile else None,
+        clock=cut.data_timestamp if plan.verdict.volatile or cut.uses_clock() else None,
     )
 
 
 def _read_back(outcome: Outcome, cycle: Cycle, warehouse: Warehouse, attempt: str) -> bool:
     """See in the history whether this attempt landed; a write that Delta skipped looks fine."""
     plan = outcome.plan
-    previous = _previous_rows(plan, warehouse)
     cycle.catalog.forget(plan.storage)
     base = plan.stored.version if plan.stored and not plan.builds_generation else -1
     commits = cycle.catalog.history(warehouse, plan.storage, since=base + 1)
     if plan.request.leaves_no_state:
         outcome.rows_inserted = int(commits[0].metrics.get("numOutputRows", 0))
-        outcome.rows_deleted = previous
         return True
     mine = [r for r in records(commits) if r.record.attempt == attempt]
     if not mine:
         return False
+    existing = generations(plan.request.view, cycle.catalog.tables(warehouse, plan.storage))
+    if existing[0] > plan.generation:
+        # Someone built a newer generation meanwhile: that one is in use.
+        return False
     outcome.recorded = mine[0]
     if plan.decision.writes:
         outcome.rows_inserted = int(mine[0].commit.metrics.get("numOutputRows", 0))
-        outcome.rows_deleted = previous
-    return True
+        return True
+    # An empty append lands beside anything; it vouches only for rows that it was based on.
+    own = mine[0].commit.version
+    return not any(changes_rows(c) for c in commits if base < c.version < own)
 
 
 def _previous_rows(plan: Plan, warehouse: Warehouse) -> int:
     """Return how many rows were there before; the write itself does not count them."""
-    if plan.stored is None or not plan.decision.writes:
+    if plan.stored is None:
         return 0
     tail = plan.stored.tail
     if not tail.problem and tail.newest is not None:
@@ -247,7 +253,10 @@ def _drop_useless(plan: Plan, cycle: Cycle, warehouse: Warehouse) -> None:
     oldest = cycle.data_timestamp - plan.request.config.history_retention
     for generation in plan.stored.all_generations:
         table = storage_name(plan.request.view, generation)
-        found = records(cycle.catalog.history(warehouse, table))
+        relation = cycle.catalog.relation(warehouse, table)
+        if relation is None or MODEL_PROPERTY not in relation.properties:
+            continue
+        found = records(cycle.catalog.history(warehouse, table, since=0))
         if not found or found[0].commit.timestamp < oldest:
             warehouse.execute(f"DROP TABLE {table.sql}")
             cycle.catalog.forget(table)
@@ -259,8 +268,3 @@ def frontier_of(outcome: Outcome) -> tuple[Pin, ...]:
         return outcome.recorded.record.frontier
     record = outcome.plan.record
     return record.frontier if record else ()
-
-
-def storage_of(outcome: Outcome) -> TableName:
-    """Return the table that holds the rows."""
-    return outcome.plan.storage

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from spark_dynamic.apply.storage import generations, storage_name
-from spark_dynamic.errors import EngineError
+from spark_dynamic.errors import EngineError, WarehouseError
 from spark_dynamic.frontier.history import Tail, read_tail
 from spark_dynamic.names import TableName
 from spark_dynamic.refresh.cycle import Cycle
@@ -43,20 +43,32 @@ def find_stored(view: TableName, cycle: Cycle, warehouse: Warehouse) -> Stored |
 
 
 def _tail(storage: TableName, cycle: Cycle, warehouse: Warehouse) -> tuple[Tail, int]:
-    commits = cycle.catalog.history(warehouse, storage)
+    try:
+        commits = cycle.catalog.history(warehouse, storage)
+    except WarehouseError as error:
+        if error.condition.split(".")[0] in ("DELTA_ONLY_OPERATION", "EXPECT_TABLE_NOT_VIEW"):
+            raise _taken(storage) from error
+        raise
     tail = read_tail(commits)
-    if tail.newest is None and commits and commits[-1].version > 0:
+    if tail.newest is None:
         # Many commits of maintenance may stand after the record.
         commits = cycle.catalog.history(warehouse, storage, since=0)
-        tail = read_tail(commits)
+    elif tail.newest.record.based_on is not None:
+        # What the record was based on has to be seen to be judged.
+        commits = cycle.catalog.history(warehouse, storage, since=tail.newest.record.based_on)
+    tail = read_tail(commits)
     return tail, commits[0].version if commits else -1
 
 
 def _check_ours(storage: TableName, cycle: Cycle, warehouse: Warehouse) -> None:
     relation = cycle.catalog.relation(warehouse, storage)
     if relation is not None and MODEL_PROPERTY not in relation.properties:
-        raise EngineError(
-            "NAME_TAKEN",
-            f"{storage} exists and is not the storage of a dynamic table. "
-            "Rename or drop it, or give the model another alias.",
-        )
+        raise _taken(storage)
+
+
+def _taken(storage: TableName) -> EngineError:
+    return EngineError(
+        "NAME_TAKEN",
+        f"{storage} exists and is not the storage of a dynamic table. "
+        "Rename or drop it, or give the model another alias.",
+    )

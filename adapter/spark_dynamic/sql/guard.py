@@ -12,7 +12,11 @@ from spark_dynamic.names import TableName
 from spark_dynamic.warehouse import Warehouse
 
 _NUMBER = re.compile(r"#\d+L?|(?<=CTERelationRef )\d+|(?<=CTERelationDef )\d+")
-_RELATION = re.compile(r"^\W*Relation ([^\[]+)\[", re.MULTILINE)
+_LEAF = re.compile(
+    r"^\W*(Relation|RelationV2|HiveTableRelation|LogicalRDD|Streaming\w*)\b(.*)$", re.MULTILINE
+)
+_NAMED = re.compile(r" ([^\[]+)\[|\s*\[((?:`[^`]+`\.?)+)")
+_LITERAL = re.compile(r"-?\d[\d:. -]*")
 _SAMPLE = re.compile(r"^\W*Sample ", re.MULTILINE)
 _FUNCTION = re.compile(r"\b((?:[a-z_][\w]*\.)*[a-z_]\w*)\(", re.IGNORECASE)
 
@@ -25,7 +29,7 @@ VOLATILE = {
     "monotonically_increasing_id", "spark_partition_id", "input_file_name",
     "input_file_block_start", "input_file_block_length", "current_user", "user", "session_user",
     "current_database", "current_schema", "current_catalog", "version", "java_method", "reflect",
-    "try_reflect",
+    "try_reflect", "_metadata",
 }  # fmt: skip
 
 # With it, count(*) over a table is a constant in the plan, and any two counts look alike.
@@ -66,12 +70,24 @@ def read_explanation(text: str) -> Explained:
     functions = {name.lower() for name in _FUNCTION.findall(tree)}
     if _SAMPLE.search(tree):
         functions.add("sample")
+    if "_metadata" in tree:
+        # File names and row numbers change when files are merely compacted.
+        functions.add("_metadata")
     return Explained(
         columns=columns,
         plan=normalise(optimised),
-        relations=frozenset(TableName.of(*n.split(".")) for n in _RELATION.findall(tree)),
+        relations=frozenset(_leaf_name(match) for match in _LEAF.finditer(tree)),
         functions=frozenset(functions),
     )
+
+
+def _leaf_name(match: re.Match[str]) -> TableName:
+    """Return the table that a plan reads; a leaf without a name gets one nobody knows."""
+    named = _NAMED.match(match.group(2))
+    if named is None:
+        return TableName("?", match.group().strip()[:80])
+    name = (named.group(1) or named.group(2)).replace("`", "")
+    return TableName.of(*name.split("."))
 
 
 def normalise(plan: str) -> str:
@@ -88,11 +104,22 @@ def normalise(plan: str) -> str:
     return _NUMBER.sub(renumber, plan)
 
 
+def agree(original: Explained, changed: Explained, volatile: bool) -> bool:
+    """Tell whether two texts mean the same to Spark.
+
+    A clock or a random number is a literal in the plan, another one each time.
+    """
+    plans = [original.plan, changed.plan]
+    if volatile:
+        plans = [_LITERAL.sub("N", plan) for plan in plans]
+    return plans[0] == plans[1]
+
+
 def volatile_functions(functions: frozenset[str], immutable: tuple[str, ...]) -> list[str]:
     """Return the functions of a plan whose value may change while no table does."""
     found = functions & (CLOCK | VOLATILE)
     # A function of the user's own carries its catalog and schema in the plan.
-    own = {name for name in functions if name.count(".") == 2}
+    own = {name for name in functions if "." in name and not name.startswith("system.")}
     declared = {name for name in own if _is_declared(name, immutable)}
     return sorted(found | (own - declared))
 

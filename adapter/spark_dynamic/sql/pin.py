@@ -31,19 +31,21 @@ class Query:
             found |= view.query.tables() if view else {reference.table}
         return found
 
-    def follows_schema(self) -> bool:
-        """Tell whether a new column somewhere could change the result's rows or columns."""
-        inner = any(view.query.follows_schema() for view in self.views.values())
-        return self.references.follows_schema or inner
-
     def texts(self) -> list[str]:
-        """Return this text and those of all views, in a fixed order.
+        """Return this text and those of all views with their columns, in a fixed order.
 
         A dynamic table's own view is left out: it names a generation, not a meaning.
         """
-        views = sorted(self.views.items(), key=lambda item: str(item[0]))
-        inner = [v for _, v in views if MODEL_PROPERTY not in v.relation.properties]
-        return [self.text, *(text for view in inner for text in view.query.texts())]
+        texts = [self.text]
+        for _, view in sorted(self.views.items(), key=lambda item: str(item[0])):
+            if MODEL_PROPERTY not in view.relation.properties:
+                texts += [view.signature(), *view.query.texts()]
+        return texts
+
+    def clock_literals(self) -> bool:
+        """Tell whether a literal such as date'today' stands anywhere in the texts."""
+        inner = any(view.query.clock_literals() for view in self.views.values())
+        return self.references.clock_literals or inner
 
 
 @dataclass(frozen=True)
@@ -52,6 +54,12 @@ class ViewQuery:
 
     relation: Relation
     query: Query
+
+    def signature(self) -> str:
+        """Return what a view means besides its text: names, order, and where it was made."""
+        assert self.relation.view is not None
+        names = [column.name for column in self.relation.columns]
+        return repr((names, self.relation.view.output_columns, self.relation.view.schema))
 
 
 def pinned(query: Query, versions: Mapping[TableName, int]) -> str:
@@ -72,11 +80,12 @@ def pinned(query: Query, versions: Mapping[TableName, int]) -> str:
 
 
 def _pinned_view(view: ViewQuery, versions: Mapping[TableName, int]) -> str:
-    inner = pinned(view.query, versions)
+    """Write a view out. Its columns are those it was made with, also under a `select *`."""
     assert view.relation.view is not None
     names = [column.name for column in view.relation.columns]
-    if list(view.relation.view.output_columns) == names:
-        return f"{inner}\n"
     pairs = zip(view.relation.view.output_columns, names, strict=True)
-    columns = ", ".join(f"{quote(inside)} AS {quote(outside)}" for inside, outside in pairs)
-    return f"SELECT {columns} FROM (\n{inner}\n)"
+    columns = ", ".join(
+        quote(inside) if inside == outside else f"{quote(inside)} AS {quote(outside)}"
+        for inside, outside in pairs
+    )
+    return f"SELECT {columns} FROM (\n{pinned(view.query, versions)}\n)"

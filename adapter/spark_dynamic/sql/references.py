@@ -9,6 +9,12 @@ from sqlglot import exp
 from spark_dynamic.names import TableName
 from spark_dynamic.sql.dialect import SparkDynamic
 
+_READ_NO_TABLE = {
+    "range", "explode", "explode_outer", "posexplode", "posexplode_outer", "inline",
+    "inline_outer", "stack", "json_tuple",
+}  # fmt: skip
+_CLOCK_WORDS = {"now", "today", "tomorrow", "yesterday"}
+
 
 @dataclass(frozen=True)
 class Reference:
@@ -23,10 +29,10 @@ class Reference:
 
 @dataclass(frozen=True)
 class References:
-    """What a text mentions, and whether a new column in a table could change its rows."""
+    """What a text mentions; `clock_literals` are literals such as date'today'."""
 
     tables: tuple[Reference, ...]
-    follows_schema: bool
+    clock_literals: bool
 
 
 class Unreadable(Exception):
@@ -52,11 +58,27 @@ def find_references(text: str, schema: str) -> References:
     found = [
         _reference(table, schema)
         for table in tree.find_all(exp.Table)
-        if isinstance(table.this, exp.Identifier)
-        and not _is_cte(table)
-        and not (table.args.get("version") or table.args.get("when"))
+        if not _is_harmless_function(table) and not _is_cte(table) and not _is_pinned(table)
     ]
-    return References(tuple(sorted(found, key=lambda r: r.start)), _follows_schema(tree))
+    return References(tuple(sorted(found, key=lambda r: r.start)), _has_clock_literals(tree))
+
+
+def _is_harmless_function(table: exp.Table) -> bool:
+    """Tell whether a table function stands here that reads no table."""
+    if isinstance(table.this, exp.Identifier):
+        return False
+    name = table.this.name or table.this.sql_name() if isinstance(table.this, exp.Func) else ""
+    if name.lower() not in _READ_NO_TABLE:
+        raise Unreadable(f"it reads from the function {name or table.sql()}")
+    return True
+
+
+def _is_pinned(table: exp.Table) -> bool:
+    """Tell whether the text itself fixes the version."""
+    travel = table.args.get("version") or table.args.get("when")
+    if travel is not None and not isinstance(travel.args.get("expression"), exp.Literal):
+        raise Unreadable(f"it reads {table.name} at a version that is computed")
+    return travel is not None
 
 
 def _reference(table: exp.Table, schema: str) -> Reference:
@@ -97,9 +119,11 @@ def _is_cte(table: exp.Table) -> bool:
     return False
 
 
-def _follows_schema(tree: exp.Query) -> bool:
-    for star in tree.find_all(exp.Star):
-        parent = star.parent
-        if not isinstance(parent, exp.Count):
-            return True
-    return any(join.args.get("method") == "NATURAL" for join in tree.find_all(exp.Join))
+def _has_clock_literals(tree: exp.Query) -> bool:
+    """Spark replaces date'today' by a date while parsing: no plan shows the clock."""
+    return any(
+        isinstance(cast.this, exp.Literal)
+        and cast.this.is_string
+        and cast.this.name.strip().lower().split(" ")[0] in _CLOCK_WORDS
+        for cast in tree.find_all(exp.Cast, exp.TryCast)
+    )

@@ -4,6 +4,9 @@ import re
 
 import pytest
 
+# A failing assertion in dbt's classes shows its values.
+pytest.register_assert_rewrite("dbt.tests.adapter", "dbt.tests.util")
+
 # dbt's fixtures are written for Postgres: what differs, and how Spark with Delta says it.
 POSTGRES_TO_SPARK = [
     (re.compile(r"\{database\}\.|\bNone\.|`None`\."), ""),  # Spark has no database level
@@ -36,7 +39,8 @@ def dbt_profile_target():
             "spark.sql.codegen.wholeStage": "false",
             "spark.sql.adaptive.enabled": "false",
             "spark.driver.extraJavaOptions": (
-                "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Dderby.system.durability=test"
+                "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=256m -XX:+UseSerialGC "
+                "-Dderby.system.durability=test"
             ),
         },
     }

@@ -63,7 +63,7 @@ class TestSnapshotMultiUniqueKey(BaseSnapshotMultiUniqueKey):
     @pytest.fixture(scope="class")
     def models(self):
         return {
-            "seed.sql": "select * from {{ target.schema }}.source_rows",
+            "seed.sql": "select * from {{ target.schema }}.seed",
             "snapshots.yml": fixtures.snapshots_multi_key_yml,
             "ref_snapshot.sql": fixtures.ref_snapshot_sql,
         }

@@ -157,7 +157,7 @@ class FakeWarehouse:
             self._die(sql)
         if self.count == self.fail_at:
             self.refused = sql
-            raise WarehouseError("JOB_FAILED", f"statement {self.count} failed: {sql}")
+            raise WarehouseError("", f"statement {self.count} failed: {sql}")
         for item in list(self.spark.meanwhile):
             if re.search(item[0], sql, re.DOTALL):
                 self.spark.meanwhile.remove(item)

@@ -77,7 +77,7 @@ def test_a_record_survives_the_setting_that_carries_it() -> None:
         '{"spark_dynamic_record":1}',
         '{"spark_dynamic_record":1,"data_timestamp":"yesterday"}',
         "spark_dynamic_record is not JSON",
-        "[1, \"spark_dynamic_record\"]",
+        '[1, "spark_dynamic_record"]',
         json.dumps({"note": "spark_dynamic_record"}),
     ],
 )

@@ -14,6 +14,7 @@ NOT_DELTA = reason("SOURCE_NOT_DELTA", "shop.t")
 CHANGED = ("shop.t",)
 WAITS = ("shop.up",)
 SETTINGS = reason("SETTINGS_CHANGED", "x")
+LOST = reason("RECORD_LOST")
 STORED: dict[str, Any] = {"is_stored": True}
 
 
@@ -68,7 +69,7 @@ def decided(findings: dict[str, Any], **raw: Any) -> str:
                 "FOREIGN_COMMIT", "SOURCE_REPLACED", "HISTORY_LOST",
             )
         ],
-        (STORED | {"invalid": SETTINGS, "always_full": CLOCK}, {}, "REINITIALIZE/SETTINGS_CHANGED"),
+        (STORED | {"invalid": LOST, "always_full": CLOCK}, {}, "REINITIALIZE/RECORD_LOST"),
         (STORED | {"invalid": SETTINGS, "waiting_for": WAITS}, {}, "WAITING/shop.up"),
         # Somebody else was faster, or upstreams are late.
         (STORED | {"is_covered": True}, {}, "COVERED"),

@@ -97,7 +97,11 @@ def model_of(shop: Shop) -> str:
 def rows_of(shop: Shop) -> Rows:
     """Return what a reader of the table finds; None if there is nothing of that name."""
     name = model_of(shop)
-    return shop.spark.read(f"select * from shop.{name}") if shop.spark.exists(f"shop.{name}") else None
+    return (
+        shop.spark.read(f"select * from shop.{name}")
+        if shop.spark.exists(f"shop.{name}")
+        else None
+    )
 
 
 def run_with(shop: Shop, **trouble: int) -> FakeWarehouse:

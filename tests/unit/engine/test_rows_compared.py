@@ -33,7 +33,9 @@ def compared(shop: Shop, old: int = 0, new: int = 1) -> bool:
         ([(1, "x")], [], False),
     ],
 )
-def test_versions_are_compared_as_bags(before: list[Any], after: list[Any], expected: bool) -> None:
+def test_versions_are_compared_as_bags(
+    before: list[Any], after: list[Any], expected: bool
+) -> None:
     shop = with_table("bigint", *before)
     shop.spark.write("shop.t").overwrite(*after)
     assert compared(shop) is expected

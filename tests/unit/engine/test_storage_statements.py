@@ -104,7 +104,9 @@ def test_layout_and_place_are_part_of_the_statement() -> None:
 
 @pytest.mark.parametrize("key", ["partition_by", "clustered_by"])
 def test_an_unknown_layout_column_is_named(key: str) -> None:
-    with pytest.raises(EngineError, match=r"COLUMN_UNKNOWN: .* names nope, .* returns region, a b"):
+    with pytest.raises(
+        EngineError, match=r"COLUMN_UNKNOWN: .* names nope, .* returns region, a b"
+    ):
         created(**{key: "nope"})
 
 
@@ -138,7 +140,10 @@ def shown(text: str, properties: str) -> Relation:
 
 
 def shown_by(existing: Relation | None) -> list[str]:
-    return [sql.split(" TBLPROPERTIES")[0] for sql in show_storage(VIEW, "m", existing, COLUMNS, STORAGE)]
+    return [
+        sql.split(" TBLPROPERTIES")[0]
+        for sql in show_storage(VIEW, "m", existing, COLUMNS, STORAGE)
+    ]
 
 
 def test_the_view_is_created_or_altered_and_never_replaced() -> None:
@@ -173,7 +178,8 @@ def test_clustering_is_left_alone_on_a_partitioned_table() -> None:
 
 
 @pytest.mark.parametrize(
-    "raw", [{"tblproperties": {"x": 1}}, {"clustered_by": "region"}, {"history_retention": "1 day"}]
+    "raw",
+    [{"tblproperties": {"x": 1}}, {"clustered_by": "region"}, {"history_retention": "1 day"}],
 )
 def test_what_is_described_has_a_fingerprint(raw: dict[str, Any]) -> None:
     plain = fingerprint_of_docs(config(), None, {})

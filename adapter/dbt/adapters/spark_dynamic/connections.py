@@ -34,6 +34,13 @@ RESULT_SETTINGS = {
 _OVER_THRIFT = (SparkConnectionMethod.THRIFT, SparkConnectionMethod.HTTP)
 
 
+# Delta refuses to read a version whose commit is old, even if all of its files are there. The
+# frontier of a table whose sources seldom change names just such versions.
+_READ_OLD_VERSIONS = {
+    "spark.databricks.delta.vacuum.enforceTimeTravelWithinDeletedFileRetentionDuration": "false"
+}
+
+
 @dataclass
 class SparkDynamicCredentials(SparkCredentials):
     """The profile. Only `type` and `schema` are needed; the rest describes other Sparks."""
@@ -49,7 +56,7 @@ class SparkDynamicCredentials(SparkCredentials):
         chosen = {key: str(value) for key, value in self.server_side_parameters.items()}
         super().__post_init__()
         # dbt-spark switches ANSI off here whatever the profile says.
-        self.server_side_parameters = {**RESULT_SETTINGS, **chosen}
+        self.server_side_parameters = {**RESULT_SETTINGS, **_READ_OLD_VERSIONS, **chosen}
 
     @property
     def type(self) -> str:

@@ -51,8 +51,8 @@ class PlannedRefresh:
 
     @property
     def writes(self) -> bool:
-        """Tell whether rows will be written, so that hooks run."""
-        return self.plan.decision.writes
+        """Tell whether rows will be written (or were, afterwards), so that hooks run."""
+        return (self.outcome.plan if self.outcome else self.plan).decision.writes
 
     @property
     def sql(self) -> str:
