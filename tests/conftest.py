@@ -15,6 +15,24 @@ def embedded_home(tmp_path_factory: pytest.TempPathFactory):
         yield
 
 
+# The data are tiny and the JVM lives for minutes: further tasks, generated code and the second
+# compiler cost more than they gain.
+SMALL_AND_SHORT = {
+    "spark.sql.shuffle.partitions": "1",
+    "spark.databricks.delta.snapshotPartitions": "1",
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.adaptive.enabled": "false",
+    "spark.driver.extraJavaOptions": (
+        "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=256m -XX:+UseSerialGC "
+        "-Dderby.system.durability=test"
+    ),
+}
+
+
 @pytest.fixture(scope="class")
 def dbt_profile_target():
-    return {"type": "spark_dynamic", "threads": 2}
+    return {
+        "type": "spark_dynamic",
+        "threads": 2,
+        "server_side_parameters": dict(SMALL_AND_SHORT),
+    }

@@ -39,7 +39,7 @@ class Catalog:
         """Return commits, newest first; those from version `since` on are all there, if kept."""
         with self._lock(table):
             known = self._histories.get(table)
-            if known is None:
+            if known is None or (known and known[0].version < since):
                 known = warehouse.history(table, _FIRST_LOOK)
             while known and 0 <= since < known[-1].version:
                 longer = warehouse.history(table, known[0].version - since + 1)

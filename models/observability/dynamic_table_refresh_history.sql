@@ -3,12 +3,14 @@
 {{ config(materialized='view') }}
 
 {%- set schema = target.state_schema or target.schema -%}
-{%- set state = adapter.get_relation(none, schema, 'dynamic_table_refreshes') if execute %}
+{%- set state_table = none -%}
+{%- if execute -%}
+  {%- set state_table = adapter.get_relation(none, schema, 'dynamic_table_refreshes') -%}
+{%- endif %}
 
 with refreshes as (
-
-{%- if state %}
-    select * from {{ state }}
+{%- if state_table %}
+    select * from {{ state_table }}
 {%- else %}
     select
         cast(null as string) as relation,
@@ -31,7 +33,6 @@ with refreshes as (
         cast(null as string) as engine_version
     where false
 {%- endif %}
-
 )
 
 select

@@ -112,19 +112,24 @@ def test_a_start_that_failed_does_not_lock_out_the_next_try(
 
 
 def test_a_profile_of_two_lines_is_an_embedded_session_with_fixed_result_settings() -> None:
-    credentials = SparkDynamicCredentials(schema="s", database=None)  # type: ignore[call-arg]
+    SparkDynamicCredentials.validate({"schema": "s"})
+    credentials = SparkDynamicCredentials.from_dict({"schema": "s"})
     assert credentials.method == "session"
-    assert credentials.server_side_parameters == RESULT_SETTINGS
+    assert credentials.server_side_parameters.items() >= RESULT_SETTINGS.items()
 
 
 def test_the_profile_decides_about_ansi_and_time_zone_as_yaml_writes_them() -> None:
-    chosen = {"spark.sql.ansi.enabled": False, "spark.sql.session.timeZone": "Asia/Tokyo"}
-    credentials = SparkDynamicCredentials(
-        schema="s",
-        database=None,
-        server_side_parameters=chosen,  # type: ignore[arg-type]
-    )
-    assert credentials.server_side_parameters == {
-        "spark.sql.ansi.enabled": "False",
+    chosen = {
+        "spark.sql.ansi.enabled": False,
         "spark.sql.session.timeZone": "Asia/Tokyo",
+        "spark.sql.shuffle.partitions": 3,
+    }
+    profile = {"schema": "s", "server_side_parameters": chosen}
+    SparkDynamicCredentials.validate(profile)
+    credentials = SparkDynamicCredentials.from_dict(profile)
+    written = {key: credentials.server_side_parameters[key] for key in chosen}
+    assert written == {
+        "spark.sql.ansi.enabled": "false",
+        "spark.sql.session.timeZone": "Asia/Tokyo",
+        "spark.sql.shuffle.partitions": "3",
     }

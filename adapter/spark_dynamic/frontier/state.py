@@ -164,12 +164,21 @@ def read_state(commits: list[Commit]) -> KnownState:
     """
     known = KnownState(exists=True)
     for commit in commits:
-        if commit.user_metadata and _SUMMARY in commit.user_metadata:
-            body = json.loads(commit.user_metadata)
-            newest = read_stamp(body[_SUMMARY]) if body[_SUMMARY] else None
-            pins = {(source, log): version for source, log, version in body["pins"]}
-            known = merge(known, KnownState(newest, pins, body["refresh_numbers"]))
+        known = merge(known, _read_summary(commit.user_metadata or ""))
     return known
+
+
+def _read_summary(metadata: str) -> KnownState:
+    if _SUMMARY not in metadata:
+        return KnownState()
+    try:
+        body = json.loads(metadata)
+        newest = read_stamp(body[_SUMMARY]) if body[_SUMMARY] else None
+        pins = {(source, log): version for source, log, version in body["pins"]}
+        return KnownState(newest, pins, dict(body["refresh_numbers"]))
+    except (ValueError, KeyError, TypeError):
+        # Somebody else's metadata, which only mentions ours.
+        return KnownState()
 
 
 def row_of(recorded: Recorded, relation: TableName) -> StateRow:

@@ -41,8 +41,12 @@ class Cycle:
 
     def note_written(self, table: TableName, at: datetime) -> None:
         """Remember that a node of this invocation wrote a table: its result is to be read."""
-        with self._guard:
+        with self._lock(table):
             self._written[table] = at
+            # Whoever looked before keeps its pin in its record; readers compare rows, so they
+            # see that it is older. The table may also be a new one, with versions from 0.
+            self._pins.pop((table, self.data_timestamp), None)
+            self._same = {key: same for key, same in self._same.items() if key[0] != table}
         self.catalog.forget(table)
 
     def pin(self, warehouse: Warehouse, table: TableName, moment: datetime) -> Pin:

@@ -17,6 +17,7 @@ _LEAF = re.compile(
 )
 _NAMED = re.compile(r" ([^\[]+)\[|\s*\[((?:`[^`]+`\.?)+)")
 _LITERAL = re.compile(r"-?\d[\d:. -]*")
+_FILE_METADATA = re.compile(r"(?<!\w)_metadata\b")
 _SAMPLE = re.compile(r"^\W*Sample ", re.MULTILINE)
 _FUNCTION = re.compile(r"\b((?:[a-z_][\w]*\.)*[a-z_]\w*)\(", re.IGNORECASE)
 
@@ -70,7 +71,7 @@ def read_explanation(text: str) -> Explained:
     functions = {name.lower() for name in _FUNCTION.findall(tree)}
     if _SAMPLE.search(tree):
         functions.add("sample")
-    if "_metadata" in tree:
+    if _FILE_METADATA.search(tree):
         # File names and row numbers change when files are merely compacted.
         functions.add("_metadata")
     return Explained(

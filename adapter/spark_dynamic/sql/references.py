@@ -120,10 +120,12 @@ def _is_cte(table: exp.Table) -> bool:
 
 
 def _has_clock_literals(tree: exp.Query) -> bool:
-    """Spark replaces date'today' by a date while parsing: no plan shows the clock."""
+    """Tell whether a text such as 'today' stands in the query.
+
+    Spark takes it for a moment wherever a date is expected, partly while parsing: no plan
+    shows it. That it is a mere word cannot be told from here.
+    """
     return any(
-        isinstance(cast.this, exp.Literal)
-        and cast.this.is_string
-        and cast.this.name.strip().lower().split(" ")[0] in _CLOCK_WORDS
-        for cast in tree.find_all(exp.Cast, exp.TryCast)
+        literal.is_string and literal.name.strip().lower().split(" ")[0] in _CLOCK_WORDS
+        for literal in tree.find_all(exp.Literal)
     )

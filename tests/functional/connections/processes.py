@@ -15,7 +15,8 @@ ROOT = Path(__file__).parents[3]
 
 # What Spark, its JVM and Python would print if nobody kept them from it.
 NOISE = re.compile(
-    r"\b(WARN|SLF4J|incubator|log4j|Traceback|Py4J\w*)\b|^\s+at [\w.$]+\(|\[Stage |:: loading|^\{",
+    r"\b(WARN(?!=)|SLF4J|incubator|log4j|Traceback|Py4J\w*)\b"
+    r"|^\s+at [\w.$]+\(|\[Stage |:: loading|^\{",
     re.MULTILINE,
 )
 
@@ -88,7 +89,7 @@ class DbtProject:
 
     def start(self, *arguments: str) -> "subprocess.Popen[str]":
         """Start dbt in a process group of its own, as a shell does."""
-        return self._python("-m", "dbt.cli.main", *arguments)
+        return self._python("-c", "from dbt.cli.main import cli; cli()", *arguments)
 
     def dbt(self, *arguments: str, answers: dict[str, str] | None = None) -> Finished:
         """Run a dbt command to its end; then `tell` the answers to some queries."""

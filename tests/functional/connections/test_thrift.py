@@ -52,8 +52,8 @@ def port(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
         "--driver-class-path=" + os.pathsep.join(str(jar) for jar in delta_jars()),
         *(f"--conf={key}={value}" for key, value in settings.items()),
         "spark-internal",
-        f"--hiveconf=hive.server2.thrift.port={number}",
-        "--hiveconf=hive.server2.thrift.bind.host=127.0.0.1",
+        *("--hiveconf", f"hive.server2.thrift.port={number}"),
+        *("--hiveconf", "hive.server2.thrift.bind.host=127.0.0.1"),
     ]
     environment = {
         **os.environ,

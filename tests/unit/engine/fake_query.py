@@ -164,6 +164,8 @@ def explanation(query: Expanded) -> str:
     """Return what EXPLAIN EXTENDED prints, with new column numbers on every call."""
     columns = ", ".join(f"{column.name}: {column.type}" for column in columns_of(query))
     written = query.tree.sql(dialect=SparkDynamic)
+    # Spark writes every function with parentheses.
+    shown = re.sub(r"\bCURRENT_DATE\b(?!\()", "current_date(Some(Etc/UTC))", written)
     relations = "".join(
         f"\n:  +- Relation spark_catalog.{leaf.table}"
         f"[{','.join(f'{c.name}#{next(_NUMBERS)}' for c in leaf.columns)}] parquet"
@@ -177,7 +179,7 @@ def explanation(query: Expanded) -> str:
     )
     return (
         f"== Parsed Logical Plan ==\n'Project [*]\n\n== Analyzed Logical Plan ==\n{columns}\n"
-        f"Project [{written}]{relations}\n\n== Optimized Logical Plan ==\nProject [{plan}]\n\n"
+        f"Project [{shown}]{relations}\n\n== Optimized Logical Plan ==\nProject [{plan}]\n\n"
         "== Physical Plan ==\nAdaptiveSparkPlan isFinalPlan=false\n"
     )
 

@@ -36,7 +36,7 @@ def full_record() -> Record:
     return replace(
         record_of("totals", 5, pin, pin_of("orders", 3)),
         based_on=0,
-        upstreams={"shop.up__dyn": 4},
+        upstreams={"shop.up__dyn": "attempt"},
         settings={"k": ODD},
         verdict=Verdict("key", "PLANS_DIFFER", ODD, ("rand", "now")),
         columns=(StoredColumn(ODD, "__dyn_column_1", "struct<a:int>"),),
@@ -130,12 +130,7 @@ def test_settings_go_after_an_error_too() -> None:
     assert warehouse.settings == {}
 
 
-RESETS = pytest.mark.xfail(strict=True, reason="review C5: one failed RESET skips the others")
-
-
-@pytest.mark.parametrize(
-    "number", [1, 2, 3, 4, 5, pytest.param(6, marks=RESETS), pytest.param(7, marks=RESETS), 8]
-)
+@pytest.mark.parametrize("number", range(1, 9))
 def test_settings_go_whichever_statement_fails(number: int) -> None:
     """Only a setting whose own RESET failed may stay behind."""
     warehouse = FakeWarehouse(small_shop().spark)

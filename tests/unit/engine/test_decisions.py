@@ -150,18 +150,15 @@ def test_every_reason_is_a_code_and_a_sentence(code: str) -> None:
     assert str(Decision("NO_DATA").reason) == ""
 
 
-@pytest.mark.xfail(strict=True, reason="review D1: the configured mode is the reason then")
 def test_a_configured_full_refresh_needs_no_other_reason() -> None:
     findings = STORED | {"always_full": NOT_DELTA}
     assert decided(findings, refresh_mode="full") == "FULL/CONFIGURED_FULL"
 
 
-@pytest.mark.xfail(strict=True, reason="review C2: older rows would replace newer ones")
 def test_a_requested_refresh_of_an_older_cut_is_covered() -> None:
     assert decided(STORED | {"full_refresh": True, "is_covered": True}) == "COVERED"
 
 
-@pytest.mark.xfail(strict=True, reason="review D3: two reasons at once lose the user's choice")
 def test_a_config_change_fails_also_beside_another_reason() -> None:
     findings = STORED | {"invalid": SETTINGS, "config_changes": ("p",)}
     with pytest.raises(EngineError, match="CONFIG_CHANGED"):

@@ -177,7 +177,6 @@ def test_another_log_is_never_the_same() -> None:
     assert not same(cycle, shop, old, pin(shop, 0))
 
 
-@pytest.mark.xfail(strict=True, reason="review B3: only the first pin's log is looked at")
 def test_another_log_is_never_the_same_whichever_comes_first() -> None:
     shop = small_shop()
     old = pin(shop, 0)
@@ -197,7 +196,6 @@ def test_a_history_with_a_hole_proves_nothing() -> None:
     assert not same(cycle_of(shop), shop, old, new)
 
 
-@pytest.mark.xfail(strict=True, reason="review D6: LIMIT is counted from a cached newest version")
 def test_commits_that_land_meanwhile_do_not_hide_older_ones() -> None:
     shop = small_shop()
     for _ in range(20):
@@ -210,7 +208,6 @@ def test_commits_that_land_meanwhile_do_not_hide_older_ones() -> None:
     assert cycle.commit_at(warehouse, ORDERS, 2) is not None
 
 
-@pytest.mark.xfail(strict=True, reason="review B5: the storage's clock may be ahead of ours")
 def test_what_a_node_wrote_is_read_though_the_storages_clock_is_ahead() -> None:
     shop = small_shop()
     cycle = cycle_of(shop)

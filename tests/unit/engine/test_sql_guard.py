@@ -6,6 +6,7 @@ from spark_dynamic.errors import WarehouseError
 from spark_dynamic.names import TableName
 from spark_dynamic.sql.guard import (
     CLOCK,
+    agree,
     explain,
     normalise,
     read_explanation,
@@ -114,3 +115,58 @@ def test_settings_of_the_session_are_put_back_also_after_an_error() -> None:
     with pytest.raises(WarehouseError):
         explain(warehouse, "select id from shop.nothing")
     assert warehouse.settings == {}
+
+
+@pytest.mark.parametrize(
+    ("leaf", "expected"),
+    [
+        ("Relation spark_catalog.sh.w[a#1] parquet", TableName("sh", "w")),
+        ("HiveTableRelation [`spark_catalog`.`sh`.`w`, org.x.Serde]", TableName("sh", "w")),
+        ("LocalRelation [col1#1]", None),
+        ("OneRowRelation", None),
+    ],
+)
+def test_every_leaf_that_reads_rows_is_seen(leaf: str, expected: TableName | None) -> None:
+    text = JOINED.replace("   +- SubqueryAlias spark_catalog.sh.u", f"   +- {leaf}\n   +- X")
+    found = read_explanation(text).relations - read_explanation(JOINED).relations
+    assert found == ({expected} if expected else set())
+
+
+@pytest.mark.parametrize("leaf", ["Relation [a#1] csv", "LogicalRDD [a#1]", "RelationV2[a#1] x.y"])
+def test_a_leaf_without_a_known_name_belongs_to_no_known_table(leaf: str) -> None:
+    text = JOINED.replace("   +- SubqueryAlias spark_catalog.sh.u", f"   +- {leaf}\n   +- X")
+    assert len(read_explanation(text).relations) == 3
+
+
+def agreed(one: str, other: str, volatile: bool) -> bool:
+    texts = [f"== Analyzed Logical Plan ==\na: int\nX\n\n== Optimized Logical Plan ==\n{plan}\n"
+             for plan in (one, other)]  # fmt: skip
+    return agree(*(read_explanation(text) for text in texts), volatile=volatile)
+
+
+def test_a_clock_may_tell_another_time_in_both_plans() -> None:
+    plans = ("Project [2026-11-16 05:22:34.1 AS t#1]", "Project [2026-11-16 05:22:35 AS t#7]")
+    assert agreed(*plans, volatile=True)
+    assert not agreed(*plans, volatile=False)
+    assert not agreed("Project [now AS t#1]", "Filter [now AS t#1]", volatile=True)
+
+
+@pytest.mark.xfail(strict=True, reason="the numbers of columns are masked, too")
+def test_columns_are_told_apart_in_volatile_plans() -> None:
+    assert not agreed("Join (a#1 = a#2), 5", "Join (a#1 = a#1), 6", volatile=True)
+
+
+@pytest.mark.parametrize(
+    ("column", "is_volatile"),
+    [
+        ("_metadata#7.file_path", True),
+        pytest.param(
+            "user_metadata#7",
+            False,
+            marks=pytest.mark.xfail(strict=True, reason="part of a name is enough"),
+        ),
+    ],
+)
+def test_only_the_files_own_metadata_is_volatile(column: str, is_volatile: bool) -> None:
+    found = read_explanation(JOINED.replace("upper(s#237)", column))
+    assert bool(volatile_functions(found.functions, ())) is is_volatile

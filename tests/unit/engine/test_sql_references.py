@@ -122,23 +122,6 @@ def test_what_is_not_one_query_is_unreadable(sql: str) -> None:
         find_references(sql, "d")
 
 
-@pytest.mark.parametrize(
-    ("sql", "follows"),
-    [
-        ("select * from t", True),
-        ("select t.* from t", True),
-        ("select struct(*) from t", True),
-        ("select a from (select * from t)", True),
-        ("select count(distinct *) from t", True),
-        ("select a from t natural join u", True),
-        ("select a, count(*) from t group by a", False),
-        ("select a from t join u using (id)", False),
-    ],
-)
-def test_a_star_follows_the_schema(sql: str, follows: bool) -> None:
-    assert find_references(sql, "d").follows_schema is follows
-
-
 def table(name: str) -> Relation:
     return Relation(TableName.parse(name), (Column("id", "bigint"),), "delta", f"/{name}")
 
@@ -212,7 +195,6 @@ def test_views_in_views_are_written_out() -> None:
     outer = view("d.outer_v", "select id from inner_v", "id")
     query = read("select * from outer_v join t using (id)", inner, outer, table("d.t"))
     assert query.tables() == {TableName("d", "t")}
-    assert query.follows_schema()
     text = pinned(query, {TableName("d", "t"): 5})
     assert text.count("`d`.`t` VERSION AS OF 5") == 2
     assert "_v`" in text and "FROM inner_v" not in text

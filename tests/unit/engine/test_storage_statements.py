@@ -4,6 +4,7 @@ import pytest
 from fake_shop import config
 
 from spark_dynamic.apply.storage import (
+    check_columns,
     create_storage,
     generations,
     overwrite_storage,
@@ -102,12 +103,11 @@ def test_layout_and_place_are_part_of_the_statement() -> None:
     assert "LOCATION '/data/o\\'x/revenue__dyn'" in created(location_root="/data/o'x/")
 
 
-@pytest.mark.parametrize("key", ["partition_by", "clustered_by"])
-def test_an_unknown_layout_column_is_named(key: str) -> None:
-    with pytest.raises(
-        EngineError, match=r"COLUMN_UNKNOWN: .* names nope, .* returns region, a b"
-    ):
-        created(**{key: "nope"})
+@pytest.mark.parametrize("key", ["partition_by", "clustered_by", "unique_key"])
+def test_an_unknown_column_of_the_config_is_named(key: str) -> None:
+    with pytest.raises(EngineError, match=rf"COLUMN_UNKNOWN: {key} names nope, .* region, a b"):
+        check_columns(config(**{key: "nope"}), COLUMNS)
+    check_columns(config(**{key: "A B"}), COLUMNS)
 
 
 def test_an_overwrite_is_one_statement() -> None:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from dbt.adapters.contracts.connection import AdapterResponse, Connection, ConnectionState
@@ -33,7 +33,6 @@ RESULT_SETTINGS = {
 
 _OVER_THRIFT = (SparkConnectionMethod.THRIFT, SparkConnectionMethod.HTTP)
 
-
 # Delta refuses to read a version whose commit is old, even if all of its files are there. The
 # frontier of a table whose sources seldom change names just such versions.
 _READ_OLD_VERSIONS = {
@@ -51,9 +50,11 @@ class SparkDynamicCredentials(SparkCredentials):
     poll_interval: int = 0
     home: str | None = None
     state_schema: str | None = None
+    # As YAML reads them, so that `false` and `4` need no quotes.
+    server_side_parameters: dict[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        chosen = {key: str(value) for key, value in self.server_side_parameters.items()}
+        chosen = {key: _written(value) for key, value in self.server_side_parameters.items()}
         super().__post_init__()
         # dbt-spark switches ANSI off here whatever the profile says.
         self.server_side_parameters = {**RESULT_SETTINGS, **_READ_OLD_VERSIONS, **chosen}
@@ -67,6 +68,11 @@ class SparkDynamicCredentials(SparkCredentials):
         if self.method == SparkConnectionMethod.SESSION:
             return ("method", "schema", "state_schema", "home")
         return (*super()._connection_keys(), "state_schema")
+
+
+def _written(value: Any) -> str:
+    """Return a setting as Spark writes it."""
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 class SessionHandle(SparkConnectionWrapper):

@@ -1,0 +1,165 @@
+"""Everything else that dbt does with a model, done with a dynamic table."""
+
+import json
+
+import pytest
+from dbt.tests.util import run_dbt, write_file
+from tests.functional.refreshes import actions, dbt, rows
+
+SALES = """
+{{ config(
+    materialized='dynamic_table', tags=['daily'], meta={'owner': 'shop'}, event_time='at',
+    group='finance', persist_docs={'relation': true, 'columns': true},
+    pre_hook="insert into {{ target.schema }}.hooked values ('before')",
+    post_hook=["insert into {{ target.schema }}.hooked values ('after')",
+               "optimize {{ dynamic_table_storage(this) }}"],
+) }}
+select id, amount, at from {{ ref('raw_sales') }} where amount > 0
+"""
+STRICT = "{{ config(materialized='dynamic_table') }} select id, amount from {{ ref('sales') }}"
+GROWN = """{{ config(materialized='incremental', incremental_strategy='append') }}
+select id from {{ ref('sales') }}
+{% if is_incremental() %} where id not in (select id from {{ this }}) {% endif %}"""
+BATCHES = """{{ config(materialized='incremental', incremental_strategy='microbatch',
+  event_time='at', begin='2026-01-01', batch_size='year', partition_by='y') }}
+select id, at, year(at) as y from {{ ref('sales') }}"""
+SNAPSHOT = """
+snapshots:
+  - name: sales_history
+    relation: ref('sales')
+    config: {unique_key: id, strategy: check, check_cols: [amount]}
+"""
+SCHEMA = """
+groups:
+  - name: finance
+    owner: {name: Finance}
+models:
+  - name: sales
+    description: "What was sold; it's final."
+    columns:
+      - {name: id, description: "The sale's id.", data_tests: [unique, not_null]}
+  - name: strict
+    config: {contract: {enforced: true}}
+    columns:
+      - {name: id, data_type: int, constraints: [{type: not_null}]}
+      - {name: amount, data_type: int}
+  - name: versioned
+    latest_version: 2
+    versions: [{v: 1}, {v: 2}]
+unit_tests:
+  - name: keeps_positive_amounts
+    model: sales
+    given:
+      - input: ref('raw_sales')
+        rows: [{id: 1, amount: 5}, {id: 2, amount: -5}]
+    expect: {rows: [{id: 1, amount: 5}]}
+"""
+RAW_TYPES = """
+seeds:
+  - name: raw_sales
+    config: {event_time: at, column_types: {id: int, amount: int, at: timestamp}}
+"""
+FRAGILE = """{{ config(materialized='dynamic_table') }}
+select id, 1 / (amount - 9) as x from {{ ref('sales') }}"""
+RAW = "id,amount,at\n1,5,2026-01-05\n2,7,2026-02-05\n3,-1,2026-03-05\n"
+
+
+class TestFeatures:
+    @pytest.fixture(scope="class")
+    def seeds(self):
+        return {"raw_sales.csv": RAW, "raw_sales.yml": RAW_TYPES}
+
+    @pytest.fixture(scope="class")
+    def snapshots(self):
+        return {"history.yml": SNAPSHOT}
+
+    @pytest.fixture(scope="class")
+    def models(self):
+        return {
+            "sales.sql": SALES,
+            "strict.sql": STRICT,
+            "grown.sql": GROWN,
+            "batches.sql": BATCHES,
+            "versioned_v1.sql": "{{ config(materialized='dynamic_table') }} select 1 as v",
+            "versioned_v2.sql": "{{ config(materialized='dynamic_table') }} select 2 as v",
+            "schema.yml": SCHEMA,
+        }
+
+    def test_build_and_everything_around_it(self, project):
+        project.run_sql("create table {schema}.hooked (moment string) using delta")
+        built = dbt("build")
+        assert set(actions(built).values()) == {"FULL/INITIAL_BUILD"}
+        assert rows(project, "select * from {schema}.hooked") == [("after",), ("before",)]
+        assert rows(project, "select id from {schema}.grown") == [(1,), (2,)]
+        assert rows(project, "select id from {schema}.batches") == [(1,), (2,)]
+        assert rows(project, "select v from {schema}.versioned_v2") == [(2,)]
+
+        # Hooks only when rows are written; the OPTIMIZE of the hook is no foreign write.
+        again = dbt("build")
+        assert set(actions(again).values()) == {"NO_DATA"}
+        assert len(rows(project, "select * from {schema}.hooked")) == 2
+
+        project.run_sql("insert into {schema}.raw_sales values (4, 9, timestamp'2026-04-01')")
+        changed = dbt("build", "--exclude", "raw_sales")
+        assert actions(changed)["sales"] == "FULL/INCREMENTAL_NOT_AVAILABLE"
+        assert rows(project, "select id from {schema}.grown") == [(1,), (2,), (4,)]
+        assert rows(project, "select id from {schema}.sales_history") == [(1,), (2,), (4,)]
+
+        # Docs are applied under any action.
+        described = {row[0]: row for row in rows(project, "describe extended {schema}.sales")}
+        assert described["id"][2] == "The sale's id."
+        assert described["Comment"][1] == "What was sold; it's final."
+        corrected = SCHEMA.replace("it's final", "corrected")
+        write_file(corrected, project.project_root, "models", "schema.yml")
+        assert actions(dbt("run", "--select", "tag:daily")) == {"sales": "NO_DATA"}
+        described = {row[0]: row for row in rows(project, "describe extended {schema}.sales")}
+        assert described["Comment"][1] == "What was sold; corrected."
+
+        # A contract that the query does not keep.
+        text = STRICT.replace("id, amount", "id, cast(amount as string) as amount")
+        write_file(text, project.project_root, "models", "strict.sql")
+        broken = dbt("run", "--select", "strict", expect_pass=False)
+        assert "contract" in broken["strict"].message.lower()
+        write_file(STRICT, project.project_root, "models", "strict.sql")
+
+        for command in (["compile"], ["docs", "generate"], ["show", "--select", "sales"]):
+            run_dbt(command)
+        with open("target/catalog.json") as file:
+            catalog = json.load(file)["nodes"]
+        assert list(catalog["model.test.sales"]["columns"]) == ["id", "amount", "at"]
+        found = run_dbt(["ls", "--select", "config.materialized:dynamic_table"])
+        assert len(found) == 4
+
+    def test_partial_runs_leave_no_state(self, project):
+        for flag in (["--empty"], ["--sample", "{'start': '2026-02-01', 'end': '2026-02-28'}"]):
+            partial = dbt("run", "--select", "sales", *flag)
+            assert actions(partial) == {"sales": "FULL/EMPTY_RUN"}
+            expected = [] if flag == ["--empty"] else [(2,)]
+            assert rows(project, "select id from {schema}.sales") == expected
+            waiting = dbt("run", "--select", "strict")
+            assert actions(waiting)["strict"] in ("WAITING", "NO_DATA")
+            rebuilt = actions(dbt("run", "--select", "sales"))
+            assert rebuilt == {"sales": "REINITIALIZE/AFTER_EMPTY_RUN"}
+            assert rows(project, "select id from {schema}.sales") == [(1,), (2,), (4,)]
+
+    def test_defer_and_state(self, project):
+        run_dbt(["compile", "--target-path", "state"])
+        changed = run_dbt(["ls", "--select", "state:modified", "--state", "state"])
+        assert changed == []
+        write_file(STRICT + " where id > 1", project.project_root, "models", "strict.sql")
+        deferred = dbt("run", "--select", "state:modified", "--defer", "--state", "state")
+        assert actions(deferred) == {"strict": "REINITIALIZE/DEFINITION_CHANGED"}
+
+    def test_retry(self, project):
+        write_file(FRAGILE, project.project_root, "models", "fragile.sql")
+        failed = dbt("run", "--select", "fragile", expect_pass=False)
+        assert "DIVIDE_BY_ZERO" in failed["fragile"].message
+        project.run_sql("delete from {schema}.raw_sales where id = 4")
+        dbt("run", "--select", "sales")
+        assert actions(dbt("retry")) == {"fragile": "FULL/INITIAL_BUILD"}
+        found = rows(
+            project,
+            "select state, error is not null from {schema}.dynamic_table_refreshes "
+            "where relation like '%fragile'",
+        )
+        assert found == [("FAILED", True), ("SUCCEEDED", False)]
