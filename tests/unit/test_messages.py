@@ -24,8 +24,9 @@ STACK = (
             id="the place in the query stays",
         ),
         pytest.param(
-            "Error running query: [A] org.apache.spark.SparkRuntimeException: [A] No." + STACK,
-            "[A] No.",
+            "org.apache.hive.service.cli.HiveSQLException: Error running query: "
+            "[A.B] org.apache.spark.sql.AnalysisException: [A.B] No." + STACK,
+            "[A.B] No.",
             id="the Thrift server's words go",
         ),
         pytest.param(

@@ -17,6 +17,7 @@ class Findings:
     full_refresh_forbidden: bool = False
     invalid: Reason | None = None
     config_changes: tuple[str, ...] = ()
+    changes_in_place: tuple[str, ...] = ()
     always_full: Reason | None = None
     waiting_for: tuple[str, ...] = ()
     is_covered: bool = False
@@ -51,7 +52,7 @@ def decide(findings: Findings, config: DynamicTableConfig) -> Decision:
     if findings.full_refresh:
         return _waiting(findings) or Decision("FULL", reason("REQUESTED"))
     invalid, warning = findings.invalid, ""
-    if findings.config_changes:
+    if findings.config_changes or findings.changes_in_place:
         changed, warning = _config_change(findings, config)
         invalid = invalid or changed
     if findings.waiting_for:
@@ -74,7 +75,7 @@ def _waiting(findings: Findings) -> Decision | None:
 
 
 def _config_change(findings: Findings, config: DynamicTableConfig) -> tuple[Reason | None, str]:
-    changes = "; ".join(findings.config_changes)
+    changes = "; ".join(findings.config_changes + findings.changes_in_place)
     match config.on_configuration_change:
         case OnConfigurationChange.FAIL:
             raise EngineError(
@@ -84,7 +85,8 @@ def _config_change(findings: Findings, config: DynamicTableConfig) -> tuple[Reas
             )
         case OnConfigurationChange.CONTINUE:
             return None, f"Configuration changes were not applied: {changes}."
-    return reason("CONFIG_CHANGED", changes), ""
+    rebuilds = reason("CONFIG_CHANGED", "; ".join(findings.config_changes))
+    return (rebuilds if findings.config_changes else None), ""
 
 
 def unasked(action: str, why: Reason, is_forbidden: bool, warning: str) -> Decision:

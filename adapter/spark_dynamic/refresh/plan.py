@@ -9,6 +9,7 @@ from spark_dynamic.apply.storage import (
     storage_name,
     stored_columns,
 )
+from spark_dynamic.apply.view import CONFIG_PROPERTY, has_applied
 from spark_dynamic.catalog import describe_query
 from spark_dynamic.frontier.cut import Cut, Upstream, Waiting, choose_cut
 from spark_dynamic.frontier.record import Pin, Record, StoredColumn, Verdict
@@ -85,6 +86,7 @@ def plan_refresh(request: Request, cycle: Cycle, warehouse: Warehouse) -> Plan:
         full_refresh_forbidden=request.full_refresh_forbidden,
         invalid=invalid,
         config_changes=config_changes,
+        changes_in_place=_changes_in_place(request, cycle, warehouse) if record else (),
         always_full=always_full(analysis, verdict),
         waiting_for=tuple(str(u) for u in cut.upstreams) if isinstance(cut, Waiting) else (),
         is_covered=_is_covered(cut, record, cycle, warehouse),
@@ -180,6 +182,16 @@ def _config_changes(request: Request, record: Record | None) -> tuple[str, ...]:
         for key, value in now.items()
         if record.storage.get(key) != value
     )
+
+
+def _changes_in_place(request: Request, cycle: Cycle, warehouse: Warehouse) -> tuple[str, ...]:
+    """Return what the view does not know of yet; comments are no configuration."""
+    view = cycle.catalog.relation(warehouse, request.view)
+    if view is None or CONFIG_PROPERTY not in view.properties:
+        return ()
+    if has_applied(view, request.description.config_mark):
+        return ()
+    return ("clustered_by, tblproperties or history_retention",)
 
 
 def _is_covered(

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field
 
+from spark_dynamic.apply.view import Description
 from spark_dynamic.config import DynamicTableConfig
 from spark_dynamic.names import TableName
 
@@ -22,6 +23,11 @@ class Request:
     leaves_no_state: bool = False
     comment: str | None = None
     column_comments: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def description(self) -> Description:
+        """What is applied beside the rows."""
+        return Description(self.config, self.comment, self.column_comments)
 
     @property
     def trigger(self) -> str:

@@ -12,12 +12,7 @@ from spark_dynamic.apply.storage import (
     storage_facts,
     storage_name,
 )
-from spark_dynamic.apply.view import (
-    APPLIED_PROPERTY,
-    describe,
-    fingerprint_of_docs,
-    show_storage,
-)
+from spark_dynamic.apply.view import has_applied, show_storage
 from spark_dynamic.config import OnConfigurationChange
 from spark_dynamic.errors import EngineError, WarehouseError
 from spark_dynamic.frontier.history import changes_rows, records
@@ -226,19 +221,17 @@ def _show(outcome: Outcome, cycle: Cycle, warehouse: Warehouse) -> None:
         return
     view = cycle.catalog.relation(warehouse, request.view)
     statements = show_storage(request.view, request.model, view, plan.columns, plan.storage)
-    docs = fingerprint_of_docs(request.config, request.comment, request.column_comments)
-    if view is None or not view.has_property(APPLIED_PROPERTY, docs):
-        keeps = request.config.on_configuration_change is not OnConfigurationChange.APPLY
-        if view is None or view.view is None or not keeps or plan.builds_generation:
-            statements += describe(
-                request.view,
-                request.model,
-                plan.storage,
-                plan.columns,
-                request.config,
-                request.comment,
-                request.column_comments,
-            )
+    new = view is None or view.view is None or plan.builds_generation
+    description = request.description
+    applies = request.config.on_configuration_change is OnConfigurationChange.APPLY
+    statements += description.statements(
+        request.view,
+        request.model,
+        plan.storage,
+        plan.columns,
+        with_config=new or (applies and not has_applied(view, description.config_mark)),
+        with_docs=new or not has_applied(view, description.docs_mark),
+    )
     for statement in statements:
         warehouse.execute(statement)
     if statements:

@@ -57,7 +57,7 @@ def test_everything_can_be_chosen_in_the_profile(shop: DbtProject, tmp_path: Pat
         home=str(home),
         server_side_parameters={
             "spark.sql.warehouse.dir": str(warehouse),
-            "spark.master": "local[1]",
+            "spark.master": "local[3]",
             "spark.driver.memory": "1g",
             # Makes the JVM say in its log how much memory it has.
             "spark.driver.extraJavaOptions": "-XX:+PrintFlagsFinal",
@@ -80,7 +80,7 @@ def test_everything_can_be_chosen_in_the_profile(shop: DbtProject, tmp_path: Pat
     assert run.told == {
         "zone": "Asia/Tokyo",
         "lenient": "-1",
-        "master": "local[1]",
+        "master": "local[3]",
         "own": "kept",
     }
     assert list(warehouse.glob("trial.db/lenient/_delta_log/*.json"))

@@ -19,8 +19,7 @@ from dbt.adapters.spark_dynamic.java import java_home
 PEOPLE = "id,name,born\n1,O'Brien,1980-01-31\n2,Ada,1815-12-10\n3,,\n"
 SETTINGS = {
     "zone": "select current_timezone()",
-    "ansi": "select '${spark.sql.ansi.enabled}'",
-    "own": "select '${shop.own:unset}'",
+    "ansi": "select '${spark.sql.ansi.enabled}' as ansi",
 }
 
 
@@ -106,26 +105,22 @@ def test_a_project_over_thrift(over_thrift: DbtProject, port: int) -> None:
         "build",
         answers={
             **SETTINGS,
-            "format": "select format_number(count(*), 0) from trial.names",
             "name": "select name from trial.people where id = 1",
+            "rows": "select count(*) from trial.names",
         },
     )
     assert first.code == 0, first.screen + first.errors
     assert shop.results()["names"]["adapter_response"]["refresh_action"] == "FULL"
     # The profile's settings, which are not the server's, hold here as in a session.
-    assert first.told["zone"] == "UTC"
-    assert first.told["ansi"] == "true"
-    assert first.told["name"] == "O'Brien"
+    assert first.told == {"zone": "UTC", "ansi": "true", "name": "O'Brien", "rows": "2"}
 
+    shop.write("models/malformed.sql", "{{ config(materialized='table') }} select int('x') as a")
     again = shop.dbt("build")
-    assert again.code == 0, again.screen + again.errors
     assert shop.results()["names"]["adapter_response"]["refresh_action"] == "NO_DATA"
-
-    shop.write("models/names.sql", "{{ config(materialized='table') }} select cast('x' as int) a")
-    failed = shop.dbt("run", "--select", "names")
-    assert failed.code == 1
-    assert "[CAST_INVALID_INPUT]" in failed.screen
-    assert "\n\tat " not in failed.screen and "org.apache" not in failed.screen, failed.screen
+    assert shop.results()["malformed"]["status"] == "error"
+    assert "[CAST_INVALID_INPUT]" in again.screen
+    assert "\tat " not in again.screen and "org.apache" not in again.screen, again.screen
+    assert "ERROR=1 " in again.screen
 
     shop.use_profile(
         method="thrift",
@@ -139,6 +134,8 @@ def test_a_project_over_thrift(over_thrift: DbtProject, port: int) -> None:
             "shop.own": "it`s; kept",
         },
     )
-    chosen = shop.dbt("run", "--select", "adults", answers=SETTINGS)
+    chosen = shop.dbt(
+        "run", "--select", "adults", answers={**SETTINGS, "own": "select '${shop.own}' as own"}
+    )
     assert chosen.code == 0, chosen.screen + chosen.errors
     assert chosen.told == {"zone": "Asia/Tokyo", "ansi": "false", "own": "it`s; kept"}

@@ -1,5 +1,7 @@
 """Connections: dbt-spark's, with embedded sessions that are isolated from each other."""
 
+import threading
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -84,7 +86,7 @@ class SessionHandle(SparkConnectionWrapper):
         self._session: SparkSession | None = None
         self._frame: DataFrame | None = None
         self._rows: list[Any] | None = None
-        self._cancelled = False
+        self._busy = self._cancelled = False
 
     @property
     def session(self) -> "SparkSession":
@@ -103,8 +105,14 @@ class SessionHandle(SparkConnectionWrapper):
     def cancel(self) -> None:
         """Stop the jobs of this session only, and let no statement follow them."""
         self._cancelled = True
-        if self._session is not None:
-            self._session.interruptAll()
+        threading.Thread(target=self._interrupt, daemon=True).start()
+
+    def _interrupt(self) -> None:
+        # A statement that is still being planned has no jobs to stop: ask again until it ends.
+        while self._busy:
+            if (session := self._session) is not None:
+                session.interruptAll()
+            time.sleep(0.2)
 
     def close(self) -> None:
         """Let the session go; its temporary views and settings go with it."""
@@ -115,32 +123,24 @@ class SessionHandle(SparkConnectionWrapper):
 
     def execute(self, sql: str, bindings: list[Any] | None = None) -> None:
         """Run a statement; a query runs when its rows are fetched or `finish` is called."""
-        if self._cancelled:
-            raise DbtRuntimeError("The run was cancelled before this statement.")
         text = sql.strip().removesuffix(";")
         if bindings:
             text = text % tuple(literal(value) for value in bindings)
-        try:
+        with self._running():
             self._frame = self.session.sql(text)
-        except Exception as error:
-            raise self._database_error(error) from error
 
     def fetchall(self) -> list[Any]:
         """Return all rows of the last statement."""
         if self._rows is None:
-            try:
+            with self._running():
                 self._rows = self._frame.collect() if self._frame is not None else []
-            except Exception as error:
-                raise self._database_error(error) from error
         return self._rows
 
     def project(self, expressions: list[str]) -> list[dict[str, Any]]:
         """Return expressions over the last result; commands cannot stand in a FROM."""
         assert self._frame is not None
-        try:
+        with self._running():
             return [row.asDict() for row in self._frame.selectExpr(*expressions).collect()]
-        except Exception as error:
-            raise self._database_error(error) from error
 
     def fetchone(self) -> Any:
         """Return the next row, or None."""
@@ -152,10 +152,8 @@ class SessionHandle(SparkConnectionWrapper):
         frame, self._frame = self._frame, None
         if frame is None or self._rows is not None or not frame.columns or frame.isLocal():
             return
-        try:
+        with self._running():
             frame.write.format("noop").mode("overwrite").save()
-        except Exception as error:
-            raise self._database_error(error) from error
 
     @property
     def description(self) -> Sequence[tuple[str, Any, None, None, None, None, bool]]:
@@ -165,13 +163,22 @@ class SessionHandle(SparkConnectionWrapper):
             (f.name, f.dataType.simpleString(), None, None, None, None, f.nullable) for f in fields
         ]
 
-    def _database_error(self, error: Exception) -> Exception:
+    @contextmanager
+    def _running(self) -> Iterator[None]:
+        """Mark the time in which there is something to cancel; tell people what went wrong."""
         from py4j.protocol import Py4JJavaError
         from pyspark.errors import PySparkException
 
-        if not isinstance(error, (PySparkException, Py4JJavaError)):
-            return error
-        return DbtDatabaseError(f"{readable(str(error))}\nSpark log: {self._home.log}")
+        if self._cancelled:
+            raise DbtRuntimeError("The run was cancelled before this statement.")
+        self._busy = True
+        try:
+            yield
+        except (PySparkException, Py4JJavaError) as error:
+            message = f"{readable(str(error))}\nSpark log: {self._home.log}"
+            raise DbtDatabaseError(message) from error
+        finally:
+            self._busy = False
 
 
 class ThriftHandle(PyhiveConnectionWrapper):

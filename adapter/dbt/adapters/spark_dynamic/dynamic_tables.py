@@ -25,7 +25,7 @@ from spark_dynamic.frontier.state import (
     row_of,
     state_metadata,
 )
-from spark_dynamic.names import TableName
+from spark_dynamic.names import TableName, quote
 from spark_dynamic.refresh.cycle import Cycle
 from spark_dynamic.refresh.plan import Plan, plan_refresh
 from spark_dynamic.refresh.request import Request
@@ -119,6 +119,7 @@ class DynamicTables:
         table = self.state_table
         try:
             if not cycle.known.exists:
+                warehouse.execute(f"CREATE SCHEMA IF NOT EXISTS {quote(table.schema)}")
                 warehouse.execute(create_state_table(table))
             with carrying(warehouse, state_metadata(cycle.known, cycle.events)):
                 warehouse.execute(append_rows(table, cycle.events))
@@ -143,7 +144,11 @@ class DynamicTables:
 
     def _known_state(self, warehouse: DbtWarehouse) -> KnownState:
         try:
-            return read_state(warehouse.history(self.state_table, _RECENT_RUNS))
+            known = read_state(warehouse.history(self.state_table, _RECENT_RUNS))
+            if known.newest_timestamp is None:
+                # Maintenance of the state table may have made many commits in a row.
+                known = read_state(warehouse.history(self.state_table, 100 * _RECENT_RUNS))
+            return known
         except WarehouseError as error:
             if error.condition in ("TABLE_OR_VIEW_NOT_FOUND", "SCHEMA_NOT_FOUND"):
                 return KnownState()

@@ -18,8 +18,8 @@ from dbt.adapters.spark_dynamic.dynamic_tables import DynamicTables, PlannedRefr
 from dbt.adapters.spark_dynamic.responses import RefreshResponse
 from dbt.adapters.spark_dynamic.switching import drop_storage
 from dbt.adapters.spark_dynamic.warehouse import DbtWarehouse
-from spark_dynamic.apply.storage import generations, storage_name
-from spark_dynamic.catalog import Catalog
+from spark_dynamic.apply.view import storage_behind
+from spark_dynamic.catalog import describe_relation
 from spark_dynamic.names import TableName
 
 
@@ -94,10 +94,9 @@ class SparkDynamicAdapter(SparkAdapter):
         """Load a seed's rows."""
         return seeds.load_seed(self, relation, columns, rows, batch_size, overwrites)
 
-    @available.parse(lambda self, relation: relation)
+    @available.parse(lambda relation: relation)
     def dynamic_table_storage(self, relation: Any) -> Any:
         """Return the table behind a dynamic table's view, for hooks and maintenance."""
         view = TableName.of(relation.schema, relation.identifier)
-        found = generations(view, Catalog().tables(DbtWarehouse(self), view))
-        storage = storage_name(view, found[0] if found else 1)
+        storage = storage_behind(describe_relation(DbtWarehouse(self), view), view)
         return relation.incorporate(path={"identifier": storage.name}, type="table")

@@ -4,7 +4,8 @@ import re
 
 # Words in front of the message: py4j's, the Thrift server's, the Java class's.
 _PREFIX = re.compile(
-    r"^(?:An error occurred while calling [\w.]+\n: )?(?:Error running query: (?:\[[\w.]+\] )?)?"
+    r"^(?:An error occurred while calling [\w.]+\n: )?"
+    r"(?:(?:[\w.]+HiveSQLException: )?Error running query: (?:\[[\w.]+\] )?)?"
     r"(?:(?:\w+\.)+[\w$]+(?:Exception|Error): (?=\[))?"
 )
 _STACK = re.compile(r"\n(?:JVM stacktrace:|Driver stacktrace:|\s+at [\w.$/]+\().*", re.DOTALL)
