@@ -30,6 +30,11 @@ def storage_name(view: TableName, generation: int) -> TableName:
     return view.sibling(view.name + suffix)
 
 
+def is_storage_name(table: TableName) -> bool:
+    """Tell whether a table is named as storage; a clone of one carries its properties, too."""
+    return re.fullmatch(r".+__dyn(_\d+)?", table.name) is not None
+
+
 def generations(view: TableName, tables: Iterable[str]) -> list[int]:
     """Return the generations that exist among the tables of a schema, newest first."""
     pattern = re.compile(re.escape(view.name + _SUFFIX) + r"(?:_([2-9]|[1-9]\d+))?")

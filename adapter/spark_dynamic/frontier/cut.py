@@ -9,7 +9,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
-from spark_dynamic.frontier.record import Pin, Recorded
+from spark_dynamic.errors import EngineError
+from spark_dynamic.frontier.record import Pin, Record, Recorded
 from spark_dynamic.names import TableName
 
 PinAt = Callable[[TableName, datetime], Pin]
@@ -57,10 +58,12 @@ def choose_cut(
     upstreams: Iterable[Upstream],
     pin_at: PinAt,
     same_rows: SameRows,
+    own: Record | None = None,
 ) -> Cut | Waiting:
     """Choose the newest cut that all upstreams are valid at.
 
-    `now` is the cycle's data timestamp, `after` that of the model's last refresh.
+    `now` is the cycle's data timestamp; the cut has to be newer than `after`. The pins of the
+    model's `own` record stand for its own moment.
     """
     bases, upstreams = list(bases), list(upstreams)
     late = tuple(u.view for u in upstreams if not _is_valid_at(u, now, pin_at, same_rows))
@@ -70,7 +73,7 @@ def choose_cut(
         pins = {table: pin_at(table, now) for table in tables}
         return Cut(now, pins, newest)
     for moment in _older_moments(upstreams, after):
-        cut = _cut_at(moment, bases, upstreams, pin_at, same_rows)
+        cut = _cut_at(moment, bases, upstreams, pin_at, same_rows, own)
         if cut is not None:
             return cut
     return Waiting(late)
@@ -97,6 +100,7 @@ def _cut_at(
     upstreams: list[Upstream],
     pin_at: PinAt,
     same_rows: SameRows,
+    own: Record | None,
 ) -> Cut | None:
     taken: dict[TableName, Recorded] = {}
     for upstream in upstreams:
@@ -105,14 +109,16 @@ def _cut_at(
             return None
         taken[upstream.storage] = found
     # The pins that were made for this very moment are the cut; the first one wins.
-    pins: dict[TableName, Pin] = {}
-    for recorded in taken.values():
-        if recorded.record.data_timestamp == moment:
-            for pin in recorded.record.frontier:
-                pins.setdefault(pin.table, pin)
-    for table in {pin.table for r in taken.values() for pin in r.record.frontier} | set(bases):
-        if table not in pins:
-            pins[table] = pin_at(table, moment)
+    made: dict[TableName, Pin] = {}
+    for record in (own, *(recorded.record for recorded in taken.values())):
+        if record is not None and record.data_timestamp == moment:
+            made = {pin.table: pin for pin in record.frontier} | made
+    tables = {pin.table for r in taken.values() for pin in r.record.frontier} | set(bases)
+    try:
+        pins = {table: made.get(table) or pin_at(table, moment) for table in tables}
+    except EngineError:
+        # A table is younger than this moment.
+        return None
     for recorded in taken.values():
         if not all(same_rows(pin, pins[pin.table]) for pin in recorded.record.frontier):
             return None

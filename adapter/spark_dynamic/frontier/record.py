@@ -29,6 +29,7 @@ class Verdict:
     """What Spark said of the pinned text; it holds for one text under one set of settings."""
 
     key: str
+    columns: str = ""
     code: str = ""
     detail: str = ""
     volatile: tuple[str, ...] = ()

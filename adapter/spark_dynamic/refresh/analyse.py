@@ -3,6 +3,7 @@
 import hashlib
 from dataclasses import dataclass
 
+from spark_dynamic.apply.storage import generations, is_storage_name, storage_name
 from spark_dynamic.errors import EngineError, WarehouseError
 from spark_dynamic.frontier.cut import Upstream
 from spark_dynamic.frontier.history import records
@@ -10,7 +11,7 @@ from spark_dynamic.frontier.record import Verdict
 from spark_dynamic.names import TableName
 from spark_dynamic.refresh.cycle import Cycle
 from spark_dynamic.refresh.request import Request
-from spark_dynamic.sql.guard import CLOCK, agree, explain, volatile_functions
+from spark_dynamic.sql.guard import CLOCK, Explained, agree, explain, volatile_functions
 from spark_dynamic.sql.pin import MODEL_PROPERTY, Query, pinned
 from spark_dynamic.sql.references import Unreadable
 from spark_dynamic.sql.resolve import resolve
@@ -19,6 +20,11 @@ from spark_dynamic.warehouse import Relation, Warehouse
 
 # How texts are read and judged. A new number makes every stored verdict be given again.
 _READING = 1
+# Spark's names for errors that another try of the same text would meet again.
+_ABOUT_THE_TEXT = (
+    "EXPLAIN_FAILED", "PARSE_", "UNRESOLVED_", "AMBIGUOUS_", "UNSUPPORTED_", "INVALID_",
+    "DATATYPE_MISMATCH", "MISSING_", "INCOMPATIBLE_",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -41,7 +47,16 @@ class Analysis:
 def analyse(request: Request, cycle: Cycle, warehouse: Warehouse) -> Analysis:
     """Find the sources of a model's query."""
 
+    existing = cycle.catalog.tables(warehouse, request.view)
+    own_storage = {storage_name(request.view, g) for g in generations(request.view, existing)}
+
     def lookup(name: TableName) -> Relation | None:
+        if name == request.view or name in own_storage:
+            raise EngineError(
+                "READS_ITSELF",
+                f"The query of {name} reads {name} itself ({{{{ this }}}} or its own name). "
+                "A dynamic table is defined by its sources alone; remove the reference.",
+            )
         return cycle.catalog.relation(warehouse, name)
 
     try:
@@ -55,11 +70,10 @@ def analyse(request: Request, cycle: Cycle, warehouse: Warehouse) -> Analysis:
         relations.append(relation)
         if not relation.is_delta:
             others.append(table)
-        elif MODEL_PROPERTY in relation.properties:
+        elif MODEL_PROPERTY in relation.properties and is_storage_name(table):
             upstreams.append(_upstream(table, cycle, warehouse))
         else:
             bases.append(table)
-    _refuse_itself(request, query, upstreams)
     return Analysis(
         query,
         _hash(query.texts()),
@@ -83,28 +97,18 @@ def _upstream(storage: TableName, cycle: Cycle, warehouse: Warehouse) -> Upstrea
     return Upstream(view, storage, tuple(found))
 
 
-def _refuse_itself(request: Request, query: Query, upstreams: list[Upstream]) -> None:
-    own = {upstream.view for upstream in upstreams} | set(query.views) | query.tables()
-    if request.view in own:
-        raise EngineError(
-            "READS_ITSELF",
-            f"The query of {request.view} reads {request.view} itself ({{{{ this }}}} or its own "
-            "name). A dynamic table is defined by its sources alone; remove the reference.",
-        )
-
-
 def judge(
     request: Request, analysis: Analysis, known: Verdict | None, cycle: Cycle, warehouse: Warehouse
 ) -> Verdict:
     """Let Spark compare the pinned text with the original, once per text and settings."""
     settings = ",".join(f"{key}={value}" for key, value in sorted(request.settings.items()))
     declared = ",".join(request.config.immutable_functions)
-    columns = repr([(str(r.name), r.columns) for r in analysis.relations])
+    columns = _hash([repr((str(r.name), r.columns)) for r in analysis.relations])
     key = _hash([str(_READING), analysis.text_hash, settings, declared, columns])
     if known is not None and known.key == key:
         return known
     if analysis.query is None:
-        return Verdict(key, "TEXT_NOT_READABLE", analysis.unreadable)
+        return Verdict(key, columns, "TEXT_NOT_READABLE", analysis.unreadable)
     newest = {
         table: cycle.catalog.history(warehouse, table)[0].version for table in analysis.tables()
     }
@@ -112,20 +116,33 @@ def judge(
     try:
         changed = explain(warehouse, pinned(analysis.query, newest))
     except WarehouseError as error:
-        # Without a name for it the trouble may pass: then the next run asks again.
-        return Verdict(key if error.condition else "", "PLANS_DIFFER", str(error).splitlines()[0])
+        # What is not about the text may pass: then the next run asks again.
+        lasting = error.condition.startswith(_ABOUT_THE_TEXT)
+        return Verdict(key if lasting else "", columns, "PLANS_DIFFER", str(error).splitlines()[0])
     volatile = tuple(volatile_functions(original.functions, request.config.immutable_functions))
     if analysis.query.clock_literals():
         volatile = tuple(sorted({*volatile, "current_date"}))
-    unseen = original.relations - analysis.query.tables()
+    difference = _difference(analysis, original, changed, bool(volatile))
+    return Verdict(key, columns, "PLANS_DIFFER" if difference else "", difference, volatile)
+
+
+def _difference(
+    analysis: Analysis, original: Explained, changed: Explained, volatile: bool
+) -> str:
+    """Return what speaks against letting the pinned text stand for the original, if anything."""
+    query = analysis.query
+    assert query is not None
+    unseen = original.relations - query.tables()
     if unseen:
-        names = ", ".join(sorted(str(table) for table in unseen))
-        return Verdict(key, "PLANS_DIFFER", f"it also reads {names}", volatile)
+        return f"it also reads {', '.join(sorted(str(table) for table in unseen))}"
+    if original.unnamed != query.path_mentions():
+        return "it reads something that has no name"
+    missed = changed.unpinned & analysis.tables()
+    if missed:
+        return f"not every mention of {', '.join(sorted(map(str, missed)))} was found"
     if original.columns != changed.columns:
-        return Verdict(key, "PLANS_DIFFER", "the columns differ", volatile)
-    if not agree(original, changed, volatile=bool(volatile)):
-        return Verdict(key, "PLANS_DIFFER", "the plans differ", volatile)
-    return Verdict(key, volatile=volatile)
+        return "the columns differ"
+    return "" if agree(original, changed, volatile) else "the plans differ"
 
 
 def always_full(analysis: Analysis, verdict: Verdict) -> Reason | None:

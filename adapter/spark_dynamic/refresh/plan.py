@@ -78,7 +78,7 @@ def plan_refresh(request: Request, cycle: Cycle, warehouse: Warehouse) -> Plan:
     if after and (invalid or config_changes or request.full_refresh):
         # A rebuild at the table's own cut is right, too.
         after -= _INSTANT
-    cut = _cut(analysis, verdict, after, cycle, warehouse)
+    cut = _cut(analysis, verdict, after, record, cycle, warehouse)
     findings = Findings(
         is_stored=stored is not None,
         leaves_no_state=request.leaves_no_state,
@@ -115,6 +115,7 @@ def _cut(
     analysis: Analysis,
     verdict: Verdict,
     after: datetime | None,
+    own: Record | None,
     cycle: Cycle,
     warehouse: Warehouse,
 ) -> Cut | Waiting:
@@ -127,6 +128,7 @@ def _cut(
         upstreams=analysis.upstreams,
         pin_at=lambda table, moment: cycle.pin(warehouse, table, moment),
         same_rows=lambda old, new: cycle.same_rows(warehouse, old, new),
+        own=own,
     )
 
 
@@ -220,7 +222,8 @@ def _changed(
     """Return what differs from what the stored table was computed from."""
     if record is None or isinstance(cut, Waiting):
         return ()
-    changed = [] if record.verdict.key == verdict.key else ["columns of the sources"]
+    same_columns = record.verdict.columns == verdict.columns
+    changed = [] if same_columns else ["columns of the sources"]
     for table in analysis.bases:
         old, new = record.pin_of(table), cut.pins.get(table)
         if old is None or new is None or not cycle.same_rows(warehouse, old, new):

@@ -70,6 +70,7 @@ def run_plan(plan: Plan, cycle: Cycle, warehouse: Warehouse) -> Outcome:
             return outcome
         for name in (outcome.plan.storage, outcome.plan.request.view):
             cycle.catalog.forget(name)
+        outcome.rows_deleted = None
         outcome.plan = plan_refresh(outcome.plan.request, cycle, warehouse)
     raise EngineError(
         "CONFLICT",
@@ -187,7 +188,8 @@ def _read_back(outcome: Outcome, cycle: Cycle, warehouse: Warehouse, attempt: st
     if not mine:
         return False
     existing = generations(plan.request.view, cycle.catalog.tables(warehouse, plan.storage))
-    if existing[0] > plan.generation:
+    known = plan.stored.all_generations if plan.stored else ()
+    if existing[0] > max((plan.generation, *known)):
         # Someone built a newer generation meanwhile: that one is in use.
         return False
     outcome.recorded = mine[0]

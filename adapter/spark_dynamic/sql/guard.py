@@ -16,7 +16,8 @@ _LEAF = re.compile(
     r"^\W*(Relation|RelationV2|HiveTableRelation|LogicalRDD|Streaming\w*)\b(.*)$", re.MULTILINE
 )
 _NAMED = re.compile(r" ([^\[]+)\[|\s*\[((?:`[^`]+`\.?)+)")
-_LITERAL = re.compile(r"-?\d[\d:. -]*")
+_UNRESOLVED = re.compile(r"'UnresolvedRelation \[([^\]]+)\]")
+_LITERAL = re.compile(r"(?<![#\w])-?\d[\d:. -]*")
 _FILE_METADATA = re.compile(r"(?<!\w)_metadata\b")
 _SAMPLE = re.compile(r"^\W*Sample ", re.MULTILINE)
 _FUNCTION = re.compile(r"\b((?:[a-z_][\w]*\.)*[a-z_]\w*)\(", re.IGNORECASE)
@@ -45,6 +46,8 @@ class Explained:
     columns: str
     plan: str
     relations: frozenset[TableName]
+    unnamed: int
+    unpinned: frozenset[TableName]
     functions: frozenset[str]
 
 
@@ -74,21 +77,34 @@ def read_explanation(text: str) -> Explained:
     if _FILE_METADATA.search(tree):
         # File names and row numbers change when files are merely compacted.
         functions.add("_metadata")
+    leaves = [_leaf_name(match) for match in _LEAF.finditer(tree)]
     return Explained(
         columns=columns,
         plan=normalise(optimised),
-        relations=frozenset(_leaf_name(match) for match in _LEAF.finditer(tree)),
+        relations=frozenset(name for name in leaves if name is not None),
+        unnamed=leaves.count(None),
+        unpinned=frozenset(_unpinned(_section(text, "Parsed Logical Plan"))),
         functions=frozenset(functions),
     )
 
 
-def _leaf_name(match: re.Match[str]) -> TableName:
-    """Return the table that a plan reads; a leaf without a name gets one nobody knows."""
+def _leaf_name(match: re.Match[str]) -> TableName | None:
+    """Return the table that a leaf of a plan reads, if it has a name."""
     named = _NAMED.match(match.group(2))
     if named is None:
-        return TableName("?", match.group().strip()[:80])
+        return None
     name = (named.group(1) or named.group(2)).replace("`", "")
     return TableName.of(*name.split("."))
+
+
+def _unpinned(parsed: str) -> list[TableName]:
+    """Return the tables that a text names without a version."""
+    return [
+        TableName.of(*match.group(1).split(", "))
+        for line in parsed.splitlines()
+        if "RelationTimeTravel" not in line
+        for match in _UNRESOLVED.finditer(line)
+    ]
 
 
 def normalise(plan: str) -> str:

@@ -42,6 +42,14 @@ class Query:
                 texts += [view.signature(), *view.query.texts()]
         return texts
 
+    def path_mentions(self) -> int:
+        """Return how often tables are read by their path; plans show no name for those."""
+        total = 0
+        for reference in self.references.tables:
+            view = self.views.get(reference.table)
+            total += view.query.path_mentions() if view else int(reference.table.is_path)
+        return total
+
     def clock_literals(self) -> bool:
         """Tell whether a literal such as date'today' stands anywhere in the texts."""
         inner = any(view.query.clock_literals() for view in self.views.values())

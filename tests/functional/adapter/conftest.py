@@ -5,7 +5,7 @@ import re
 import pytest
 
 # A failing assertion in dbt's classes shows its values.
-pytest.register_assert_rewrite("dbt.tests.adapter", "dbt.tests.util")
+pytest.register_assert_rewrite("dbt.tests.adapter")
 
 # dbt's fixtures are written for Postgres: what differs, and how Spark with Delta says it.
 POSTGRES_TO_SPARK = [

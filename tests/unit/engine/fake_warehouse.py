@@ -130,6 +130,8 @@ class FakeWarehouse:
         self.die_before = self.die_after = self.fail_at = -1
         self.is_dead = False
         self.refused = ""
+        # Spark's name for the failure, if it has one.
+        self.condition = ""
 
     def now(self) -> datetime:
         return self.spark.tick(0.001)
@@ -157,7 +159,7 @@ class FakeWarehouse:
             self._die(sql)
         if self.count == self.fail_at:
             self.refused = sql
-            raise WarehouseError("", f"statement {self.count} failed: {sql}")
+            raise WarehouseError(self.condition, f"statement {self.count} failed: {sql}")
         for item in list(self.spark.meanwhile):
             if re.search(item[0], sql, re.DOTALL):
                 self.spark.meanwhile.remove(item)

@@ -231,7 +231,6 @@ def test_a_state_table_without_a_summary_says_nothing() -> None:
     assert read_state(commits) == KnownState(exists=True)
 
 
-@pytest.mark.xfail(strict=True, reason="foreign metadata stops the run")
 def test_metadata_that_only_mentions_a_summary_is_none() -> None:
     note = json.dumps({"note": "spark_dynamic_state"})
     assert read_state([Commit(0, minute(0), "WRITE", user_metadata=note)]) == KnownState(

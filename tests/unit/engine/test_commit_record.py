@@ -38,7 +38,7 @@ def full_record() -> Record:
         based_on=0,
         upstreams={"shop.up__dyn": "attempt"},
         settings={"k": ODD},
-        verdict=Verdict("key", "PLANS_DIFFER", ODD, ("rand", "now")),
+        verdict=Verdict("key", "columns", "PLANS_DIFFER", ODD, ("rand", "now")),
         columns=(StoredColumn(ODD, "__dyn_column_1", "struct<a:int>"),),
         storage={"partition_by": ["a"], "location_root": ODD},
         reason=ODD,

@@ -87,6 +87,9 @@ def decided(findings: dict[str, Any], **raw: Any) -> str:
             {"on_configuration_change": "fail"},
             "FULL/REQUESTED",
         ),
+        # What is changed in place needs no rebuild.
+        (STORED | {"changes_in_place": ("c",)}, {}, "NO_DATA"),
+        (STORED | {"changes_in_place": ("c",), "full_refresh_forbidden": True}, {}, "NO_DATA"),
         # No state is left.
         ({"leaves_no_state": True}, {}, "FULL/EMPTY_RUN"),
         (STORED | {"leaves_no_state": True, "full_refresh": True}, {}, "FULL/EMPTY_RUN"),
@@ -111,6 +114,11 @@ FORBIDDEN = STORED | {"full_refresh_forbidden": True}
             STORED | {"config_changes": ("p was a and is b",)},
             {"on_configuration_change": "fail"},
             r"CONFIG_CHANGED: .*\(p was a and is b\) and on_configuration_change='fail'",
+        ),
+        (
+            STORED | {"changes_in_place": ("c",)},
+            {"on_configuration_change": "fail"},
+            r"CONFIG_CHANGED: .*\(c\) and on_configuration_change='fail'",
         ),
         ({}, {"refresh_mode": "incremental"}, "INCREMENTAL_NOT_AVAILABLE: The query cannot be"),
         (STORED, {"refresh_mode": "incremental"}, "INCREMENTAL_NOT_AVAILABLE: The query cannot"),

@@ -16,11 +16,6 @@ TOTALS = "select customer, sum(amount) as total from shop.orders group by custom
 BIG = "select customer, total from shop.totals where total > 10"
 
 
-def wrong(what: str) -> pytest.MarkDecorator:
-    """Mark what the engine does not get right yet; the mark goes when it does."""
-    return pytest.mark.xfail(strict=True, reason=what)
-
-
 def is_right_after_a_run(shop: Shop, name: str) -> bool:
     shop.run()
     return shop.is_right(name)
@@ -151,8 +146,9 @@ def test_functions_that_read_no_table_are_readable(sql: str) -> None:
         "timestamp'now'",
         "cast('yesterday' as date)",
         "cast(' Tomorrow ' as timestamp)",
-        pytest.param("to_date('today')", marks=wrong("the cast is implicit")),
-        pytest.param("'today'", marks=wrong("the cast is implicit")),
+        # Spark makes a date of it wherever one is expected.
+        "to_date('today')",
+        "'today'",
     ],
 )
 def test_a_moment_in_a_literal_is_a_clock(moment: str) -> None:
@@ -253,7 +249,6 @@ def test_a_table_that_is_younger_than_the_cut_is_not_read_at_its_first_version()
     assert shop.is_right("totals")
 
 
-@wrong("a pin that was made before a node wrote its table stands for the whole cycle")
 def test_a_table_written_in_this_invocation_is_read_though_somebody_looked_before() -> None:
     shop = small_shop(totals=TOTALS, big=BIG, copy="select id from shop.orders")
     shop.run()
@@ -310,7 +305,6 @@ def test_a_name_that_is_taken_by_something_else_is_said_to_be(is_view: bool) -> 
         shop.run()
 
 
-@wrong("the table's own record at that moment is not asked for its pins")
 def test_a_rebuild_at_its_own_cut_reads_what_that_cut_read() -> None:
     """A node of that invocation wrote the table after the cut's moment, and it was read."""
     shop = small_shop(
@@ -328,7 +322,6 @@ def test_a_rebuild_at_its_own_cut_reads_what_that_cut_read() -> None:
     assert len(shop.spark.read("select * from shop.named")) == 6
 
 
-@wrong("a table that is younger than an older cut stops the search for one")
 def test_a_table_younger_than_the_older_cut_makes_the_model_wait() -> None:
     shop = small_shop(totals=TOTALS)
     shop.run()

@@ -176,10 +176,10 @@ def is_of_the_guard(sql: str) -> bool:
     return sql.startswith("EXPLAIN") or any(setting in sql for setting in settings)
 
 
-def refuse(shop: Shop, number: int) -> FakeWarehouse:
+def refuse(shop: Shop, number: int, condition: str = "") -> FakeWarehouse:
     """Run the model while one statement fails; the process goes on."""
     session = FakeWarehouse(shop.spark)
-    session.fail_at = number
+    session.fail_at, session.condition = number, condition
     cycle = shop.open_cycle()
     with suppress(WarehouseError):
         run_plan(plan_refresh(shop.request(model_of(shop)), cycle, session), cycle, session)
@@ -187,14 +187,15 @@ def refuse(shop: Shop, number: int) -> FakeWarehouse:
     return session
 
 
+@pytest.mark.parametrize("condition", ["", "JOB_CANCELLED"])
 @pytest.mark.parametrize("scenario", [first_build, other_columns])
-def test_a_refused_explanation_is_asked_for_again(scenario: Scenario) -> None:
+def test_a_refused_explanation_is_asked_for_again(scenario: Scenario, condition: str) -> None:
     prepared = scenario()
     _, new, count = states(prepared)
     asked = 0
     for number in range(1, count + 1):
         shop = deepcopy(prepared)
-        if is_of_the_guard(refuse(shop, number).refused):
+        if is_of_the_guard(refuse(shop, number, condition).refused):
             asked += 1
             check_that_it_goes_on(shop, new)
     assert asked >= 2

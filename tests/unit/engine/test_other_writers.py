@@ -210,7 +210,6 @@ def test_a_requested_refresh_never_puts_older_rows_back() -> None:
     assert shop.is_right("totals")
 
 
-@pytest.mark.xfail(strict=True, reason="the count of the attempt that came to nothing stays")
 def test_an_attempt_that_came_to_nothing_deleted_nothing() -> None:
     shop = changed()
     shop.spark.meanwhile.append((OVERWRITE, another_run(shop)))

@@ -34,7 +34,10 @@ MODELS = {
         "select b.customer from shop.big b where b.customer in (select id from shop.people)",
     ],
 }
-VIEWS = ["select id, name from shop.customers", "select id, name from shop.customers where id > 10"]
+VIEWS = [
+    "select id, name from shop.customers",
+    "select id, name from shop.customers where id > 10",
+]
 
 
 @dataclass
@@ -188,10 +191,12 @@ def check(seed: int, steps: int = 12) -> None:
     day.chance.random = lambda: 1.0  # type: ignore[method-assign]
     day.run(everything)
     last = day.run(everything)
-    assert {name: day.shop.is_right(name) for name in everything} == dict.fromkeys(everything, True)
+    assert {name: day.shop.is_right(name) for name in everything} == dict.fromkeys(
+        everything, True
+    )
     assert set(last.values()) == {"NO_DATA"}, (seed, last)
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", range(6))
 def test_a_random_day(seed: int) -> None:
     check(seed)

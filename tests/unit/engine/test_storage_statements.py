@@ -15,7 +15,7 @@ from spark_dynamic.apply.storage import (
     table_properties,
     view_query,
 )
-from spark_dynamic.apply.view import describe, fingerprint_of_docs, show_storage
+from spark_dynamic.apply.view import Description, has_applied, show_storage, storage_behind
 from spark_dynamic.errors import EngineError
 from spark_dynamic.names import TableName
 from spark_dynamic.warehouse import Column, Relation, ViewText
@@ -161,19 +161,32 @@ def test_a_table_gives_way_to_the_view() -> None:
     assert shown_by(before) == ["DROP TABLE `shop`.`revenue`", "CREATE VIEW `shop`.`revenue`"]
 
 
+def described(about: Description, with_config: bool = True, with_docs: bool = True) -> list[str]:
+    return about.statements(VIEW, "m", STORAGE, COLUMNS, with_config, with_docs)
+
+
 def test_comments_properties_and_clustering_are_applied() -> None:
-    found = describe(
-        VIEW, "m", STORAGE, COLUMNS, config(clustered_by="A B"), "it's",
-        {"A B": "spaced", "gone": "x"},
-    )  # fmt: skip
+    comments = {"A B": "spaced", "gone": "x"}
+    found = described(Description(config(clustered_by="A B"), "it's", comments))
     assert "ALTER TABLE `shop`.`revenue__dyn` CLUSTER BY (`__dyn_column_2`)" in found
     comment = "ALTER COLUMN `__dyn_column_2` COMMENT 'spaced'"
     assert [sql for sql in found if "COLUMN" in sql] == [f"ALTER TABLE {STORAGE.sql} {comment}"]
-    assert "'comment' = 'it\\'s'" in found[-1] and "'spark_dynamic.applied'" in found[-1]
+    assert "'comment' = 'it\\'s'" in found[-1]
+
+
+def test_only_what_has_changed_is_applied() -> None:
+    about = Description(config(), "text", {"region": "where"})
+    assert described(about, with_config=False, with_docs=False) == []
+    config_only = " ".join(described(about, with_docs=False))
+    docs_only = " ".join(described(about, with_config=False))
+    assert "CLUSTER BY NONE" in config_only and "COMMENT" not in config_only
+    assert "COMMENT 'where'" in docs_only and "CLUSTER BY" not in docs_only
+    assert about.config_mark in config_only and about.docs_mark not in config_only
+    assert about.docs_mark in docs_only and about.config_mark not in docs_only
 
 
 def test_clustering_is_left_alone_on_a_partitioned_table() -> None:
-    found = describe(VIEW, "m", STORAGE, COLUMNS, config(partition_by="region"), None, {})
+    found = described(Description(config(partition_by="region"), None, {}))
     assert not [sql for sql in found if "CLUSTER BY" in sql]
 
 
@@ -181,9 +194,21 @@ def test_clustering_is_left_alone_on_a_partitioned_table() -> None:
     "raw",
     [{"tblproperties": {"x": 1}}, {"clustered_by": "region"}, {"history_retention": "1 day"}],
 )
-def test_what_is_described_has_a_fingerprint(raw: dict[str, Any]) -> None:
-    plain = fingerprint_of_docs(config(), None, {})
-    assert fingerprint_of_docs(config(), None, {}) == plain
-    assert fingerprint_of_docs(config(**raw), None, {}) != plain
-    assert fingerprint_of_docs(config(), "c", {}) != plain
-    assert fingerprint_of_docs(config(), None, {"a": "b"}) != plain
+def test_configuration_and_comments_have_a_mark_each(raw: dict[str, Any]) -> None:
+    plain, other = (Description(config(**given), None, {}) for given in ({}, raw))
+    assert other.config_mark != plain.config_mark and other.docs_mark == plain.docs_mark
+    for documented in (Description(config(), "c", {}), Description(config(), None, {"a": "b"})):
+        assert documented.docs_mark != plain.docs_mark
+        assert documented.config_mark == plain.config_mark
+
+
+def test_a_mark_is_found_on_the_view() -> None:
+    assert has_applied(shown("", "[spark_dynamic.docs=abc, x=y]"), "abc")
+    assert not has_applied(shown("", "[spark_dynamic.docs=abcd, x=abc]"), "abc")
+    assert not has_applied(None, "abc")
+
+
+def test_the_storage_is_read_off_the_view() -> None:
+    second = storage_name(VIEW, 2)
+    assert storage_behind(shown(view_query(COLUMNS, second), ""), VIEW) == second
+    assert storage_behind(None, VIEW) == STORAGE
