@@ -127,7 +127,9 @@ class TestFeatures:
         with open("target/catalog.json") as file:
             catalog = json.load(file)["nodes"]
         assert list(catalog["model.test.sales"]["columns"]) == ["id", "amount", "at"]
-        found = run_dbt(["ls", "--select", "config.materialized:dynamic_table"])
+        found = run_dbt(
+            ["ls", "--resource-type", "model", "--select", "config.materialized:dynamic_table"]
+        )
         assert len(found) == 4
 
     def test_partial_runs_leave_no_state(self, project):
