@@ -156,8 +156,8 @@ class TestFeatures:
         write_file(FRAGILE, project.project_root, "models", "fragile.sql")
         failed = dbt("run", "--select", "fragile", expect_pass=False)
         assert "DIVIDE_BY_ZERO" in failed["fragile"].message
-        project.run_sql("delete from {schema}.raw_sales where id = 4")
-        dbt("run", "--select", "sales")
+        mended = FRAGILE.replace("1 / (amount - 9)", "try_divide(1, amount - 9)")
+        write_file(mended, project.project_root, "models", "fragile.sql")
         assert actions(dbt("retry")) == {"fragile": "FULL/INITIAL_BUILD"}
         found = rows(
             project,
