@@ -28,6 +28,8 @@ _SMALL_MACHINE = {
     "spark.ui.showConsoleProgress": "false",
     "spark.sql.shuffle.partitions": "4",
     "spark.databricks.delta.snapshotPartitions": "2",
+    # Otherwise VACUUM lists even the smallest table in thousands of tasks.
+    "spark.sql.sources.parallelPartitionDiscovery.parallelism": "4",
     "spark.sql.catalogImplementation": "hive",
     "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
     "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
