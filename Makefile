@@ -25,7 +25,7 @@ endef
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-fast lint format lock wheel jars clean
+.PHONY: help demo test test-adapter test-fast lint format lock wheel jars clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -33,8 +33,15 @@ help: ## Show this list
 demo: $(JARS) ## Build and refresh dynamic tables on a local Spark, step by step
 	@$(BIN)/python -m dbt.adapters.spark_dynamic.demo --project-dir integration_tests
 
-test: lint $(JARS) ## Run everything: lint, unit tests, functional tests on a real Spark
-	$(BIN)/python -m pytest tests/unit tests/functional
+# dbt-tests-adapter has some two hundred classes; these show that the adapter is one.
+BASIC := $(addprefix tests/functional/adapter/test_,basic.py aliases.py hooks.py query_comment.py)
+
+test: lint $(JARS) ## Run lint, unit tests, and functional tests on a real Spark
+	$(BIN)/python -m pytest tests/unit $(BASIC) tests/functional/dynamic_table \
+	  tests/functional/connections tests/functional/test_packaging.py tests/functional/test_demo.py
+
+test-adapter: $(JARS) ## Run all classes of dbt-tests-adapter on a real Spark (half an hour)
+	$(BIN)/python -m pytest tests/functional/adapter
 
 test-fast: lint ## Run lint and unit tests, without Spark
 	$(BIN)/python -m pytest tests/unit
