@@ -79,6 +79,8 @@ def plan_refresh(request: Request, cycle: Cycle, warehouse: Warehouse) -> Plan:
         # A rebuild at the table's own cut is right, too.
         after -= _INSTANT
     cut = _cut(analysis, verdict, after, record, cycle, warehouse)
+    full = always_full(analysis, verdict)
+    is_rebuilt_anyway = invalid or full or request.full_refresh
     findings = Findings(
         is_stored=stored is not None,
         leaves_no_state=request.leaves_no_state,
@@ -87,10 +89,13 @@ def plan_refresh(request: Request, cycle: Cycle, warehouse: Warehouse) -> Plan:
         invalid=invalid,
         config_changes=config_changes,
         changes_in_place=_changes_in_place(request, cycle, warehouse) if record else (),
-        always_full=always_full(analysis, verdict),
+        always_full=full,
         waiting_for=tuple(str(u) for u in cut.upstreams) if isinstance(cut, Waiting) else (),
         is_covered=_is_covered(cut, record, cycle, warehouse),
-        changed_sources=_changed(analysis, verdict, record, cut, cycle, warehouse),
+        # Comparing rows costs jobs: only where the answer decides.
+        changed_sources=()
+        if is_rebuilt_anyway
+        else _changed(analysis, verdict, record, cut, cycle, warehouse),
     )
     decision = decide(findings, request.config)
     plan = Plan(
