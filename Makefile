@@ -38,7 +38,8 @@ BASIC := $(addprefix tests/functional/adapter/test_,basic.py aliases.py hooks.py
 
 test: lint $(JARS) ## Run lint, unit tests, and functional tests on a real Spark
 	$(BIN)/python -m pytest tests/unit $(BASIC) tests/functional/dynamic_table \
-	  tests/functional/connections tests/functional/test_packaging.py tests/functional/test_demo.py
+	  tests/functional/connections tests/functional/test_packaging.py \
+	  tests/functional/test_fresh_checkout.py tests/functional/test_demo.py
 
 test-adapter: $(JARS) ## Run all classes of dbt-tests-adapter on a real Spark (half an hour)
 	$(BIN)/python -m pytest tests/functional/adapter

@@ -14,6 +14,11 @@ STACK = (
     [
         pytest.param("[A] No. SQLSTATE: 42703", "[A] No. SQLSTATE: 42703", id="a message alone"),
         pytest.param(
+            "\n[A] Syntax error at 'x'. SQLSTATE: 42601 (line 1, pos 0)\n\n== SQL ==\nx\n^^^\n",
+            "[A] Syntax error at 'x'. SQLSTATE: 42601 (line 1, pos 0)\n\n== SQL ==\nx\n^^^",
+            id="empty lines around it go",
+        ),
+        pytest.param(
             "[A] No. SQLSTATE: 42703; line 1 pos 7;\n'Project ['x]\n+- OneRowRelation\n",
             "[A] No. SQLSTATE: 42703; line 1 pos 7",
             id="the plan goes",
@@ -30,7 +35,7 @@ STACK = (
             id="the Thrift server's words go",
         ),
         pytest.param(
-            "An error occurred while calling o37.sql.\n"
+            "An error occurred while calling z:org.apache.A$.b.\n"
             f": org.apache.spark.SparkException: [A] Task failed.{STACK}\n"
             f"Caused by: java.io.IOException: disk{STACK}\n\t... 9 more\n"
             f"Caused by: org.apache.spark.SparkRuntimeException: [B] row 7{STACK}\n\t... 3 more\n",

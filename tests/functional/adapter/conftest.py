@@ -12,6 +12,7 @@ POSTGRES_TO_SPARK = [
     (re.compile(r"\{database\}\.|\bNone\.|`None`\."), ""),  # Spark has no database level
     (re.compile(r"TIMESTAMP WITHOUT TIME ZONE"), "TIMESTAMP"),
     (re.compile(r"\bTEXT\b|(?<=::)text\b"), "STRING"),
+    (re.compile(r'"(\w+)"(?=[,)])'), r"`\1`"),  # names of columns
     # Delta cannot add a column with a default to a table that has rows.
     (re.compile(r"(add column \w+ \S+) default [^;]+"), r"\1"),
 ]

@@ -21,7 +21,7 @@ class TestGrantsAreNotSilentlyIgnored:
 
     def test_the_model_fails(self, project):
         (result,) = run_dbt(["run"], expect_pass=False)
-        assert "PARSE_SYNTAX_ERROR" in result.message
+        assert "GRANT is not valid" in result.message
 
 
 @no_grants

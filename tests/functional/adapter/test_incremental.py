@@ -193,6 +193,11 @@ ODD_COLUMNS = "`a space`, `select`, `a-dash`, `a.dot`"
 
 class TestNewColumnsWithOddNames:
     @pytest.fixture(scope="class")
+    def project_config_update(self):
+        # Without it Delta takes no spaces in names.
+        return {"models": {"+tblproperties": {"delta.columnMapping.mode": "name"}}}
+
+    @pytest.fixture(scope="class")
     def models(self):
         table = "{{ config(materialized='table') }} "
         source = (

@@ -16,9 +16,9 @@ def comments(project, name):
     rows = project.run_sql(f"describe extended {project.test_schema}.{name}", fetch="all")
     found = {}
     for row in rows:
-        if row[0] == "Comment":
+        if row[0] == "Comment" and row[1]:
             found["relation"] = row[1]
-        elif row[2]:
+        elif row[0] != "Comment" and row[2]:
             found.setdefault(row[0], row[2])
     return found
 

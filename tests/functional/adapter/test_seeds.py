@@ -83,7 +83,15 @@ class TestSimpleSeedWithBOM(BaseSimpleSeedWithBOM):
 
 
 class TestSeedSpecificFormats(BaseSeedSpecificFormats):
-    pass
+    # Override: dbt-spark does not quote names of tables, so they have no dots.
+    @pytest.fixture(scope="class")
+    def seeds(self, tmp_path_factory):
+        big = self._make_big_seed(tmp_path_factory.mktemp("seeds") / "big").read_text()
+        return {
+            "big_seed.csv": big,
+            "seed_without_dots.csv": seeds.seed__with_dots_csv,
+            "seed_unicode.csv": seeds.seed__unicode_csv,
+        }
 
 
 class TestEmptySeed(BaseTestEmptySeed):

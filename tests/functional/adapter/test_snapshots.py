@@ -29,24 +29,6 @@ from dbt.tests.util import check_relations_equal, run_dbt
 
 CURRENT = datetime(2099, 12, 31)
 
-PATCH = """
-{% macro spark_dynamic__get_columns_in_relation(relation) %}
-  {{ return(adapter.get_columns_in_relation(relation)) }}
-{% endmacro %}
-{% macro spark_dynamic__create_columns(relation, columns) %}
-  {%- set wanted = [] -%}
-  {%- for column in columns if not column.name.lower().startswith('dbt_unique_key') -%}
-    {%- do wanted.append(column) -%}
-  {%- endfor -%}
-  {{ return(spark__create_columns(relation, wanted)) }}
-{% endmacro %}
-"""
-
-
-@pytest.fixture(scope="class")
-def macros():
-    return {"patch.sql": PATCH}
-
 
 class OfSeedTable:
     """Override: Spark has no database level, so `target.database` is None."""

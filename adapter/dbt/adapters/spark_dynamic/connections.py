@@ -77,6 +77,16 @@ def _written(value: Any) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
+def _meant(error: Exception) -> BaseException:
+    """Return the error of Delta that pyspark failed to report.
+
+    pyspark looks the message up once more, among Spark's own, where Delta's are not.
+    """
+    if "Cannot find main error class" in str(error) and error.__context__ is not None:
+        return error.__context__
+    return error
+
+
 class SessionHandle(SparkConnectionWrapper):
     """A cursor-like handle on one Spark session, which starts with the first statement."""
 
@@ -175,7 +185,7 @@ class SessionHandle(SparkConnectionWrapper):
         try:
             yield
         except (PySparkException, Py4JJavaError) as error:
-            message = f"{readable(str(error))}\nSpark log: {self._home.log}"
+            message = f"{readable(str(_meant(error)))}\nSpark log: {self._home.log}"
             raise DbtDatabaseError(message) from error
         finally:
             self._busy = False

@@ -39,6 +39,11 @@ class SparkDynamicAdapter(SparkAdapter):
         info: Any = SparkAdapter.get_adapter_run_info(config)
         return info.replace(adapter_name="spark_dynamic", adapter_version=version)
 
+    def set_relations_cache(self, *args: Any, **kwargs: Any) -> None:
+        """Leave the warehouse alone under `--no-introspect`; dbt would list it all the same."""
+        if getattr(getattr(self.config, "args", None), "INTROSPECT", True):
+            super().set_relations_cache(*args, **kwargs)
+
     def pre_model_hook(self, config: Any) -> None:
         """Give a node that dbt is about to build our defaults."""
         prefer_delta(getattr(config, "model", None))

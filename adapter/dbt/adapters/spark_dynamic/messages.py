@@ -4,7 +4,7 @@ import re
 
 # Words in front of the message: py4j's, the Thrift server's, the Java class's.
 _PREFIX = re.compile(
-    r"^(?:An error occurred while calling [\w.]+\n: )?"
+    r"^(?:An error occurred while calling [^\n]+\n: )?"
     r"(?:(?:[\w.]+HiveSQLException: )?Error running query: (?:\[[\w.]+\] )?)?"
     r"(?:(?:\w+\.)+[\w$]+(?:Exception|Error): (?=\[))?"
 )
@@ -30,4 +30,4 @@ def readable(text: str) -> str:
 
 
 def _sentences(text: str) -> str:
-    return _PLAN.sub(r"\1", _STACK.sub("", _PREFIX.sub("", text))).rstrip()
+    return _PLAN.sub(r"\1", _STACK.sub("", _PREFIX.sub("", text.strip()))).rstrip()

@@ -1,6 +1,5 @@
 """The engine's `Warehouse` over the connection of the current dbt thread."""
 
-import json
 import re
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
@@ -16,6 +15,7 @@ from spark_dynamic.warehouse import Commit
 if TYPE_CHECKING:
     from dbt.adapters.spark_dynamic.impl import SparkDynamicAdapter
 
+_PAIR = re.compile(r'"(\w+)":"([^"]*)"')
 _CONDITION = re.compile(r"\[([A-Z][A-Z0-9_]+(?:\.[A-Z0-9_]+)*)\]")
 
 
@@ -87,9 +87,14 @@ def _commit(row: dict[str, Any]) -> Commit:
 
 
 def _mapping(value: Any) -> dict[str, str]:
-    """Return a map column; over thrift it arrives as JSON."""
+    """Return a map column; over thrift it arrives as a text that is almost JSON.
+
+    >>> _mapping('{"mode":"Append","properties":"{"a":"b"}"}')["mode"]
+    'Append'
+    """
     if isinstance(value, str):
-        value = json.loads(value)
+        # Quotes inside values are not escaped there; what is asked for has none.
+        return dict(_PAIR.findall(value))
     return dict(value or {})
 
 

@@ -7,7 +7,7 @@ import pytest
 from dbt.cli.main import dbtRunner
 from tests.conftest import SMALL_AND_SHORT
 
-REPOSITORY = Path(__file__).parents[3]
+REPOSITORY = Path(__file__).parents[2]
 PROFILE = """
 shop:
   target: ci
