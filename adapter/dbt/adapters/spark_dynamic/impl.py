@@ -40,8 +40,13 @@ class SparkDynamicAdapter(SparkAdapter):
         return info.replace(adapter_name="spark_dynamic", adapter_version=version)
 
     def set_relations_cache(self, *args: Any, **kwargs: Any) -> None:
-        """Leave the warehouse alone under `--no-introspect`; dbt would list it all the same."""
-        if getattr(getattr(self.config, "args", None), "INTROSPECT", True):
+        """List what exists, unless dbt was told to leave the warehouse alone.
+
+        What is not listed here is looked up when a model asks for it, so that
+        `compile --no-introspect` and `docs generate --empty-catalog` start no Spark.
+        """
+        asked = getattr(self.config, "args", None)
+        if getattr(asked, "INTROSPECT", True) and not getattr(asked, "EMPTY_CATALOG", False):
             super().set_relations_cache(*args, **kwargs)
 
     def pre_model_hook(self, config: Any) -> None:

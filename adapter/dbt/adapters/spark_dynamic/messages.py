@@ -19,8 +19,8 @@ def readable(text: str) -> str:
 
     >>> readable("[X] No column. SQLSTATE: 42703; line 1 pos 7;\n'Project ['a]\n+- OneRow")
     '[X] No column. SQLSTATE: 42703; line 1 pos 7'
-    >>> readable("a.BException: [Y] Failed.\n\tat a.C(D.scala:1)\nCaused by: a.E: [Z] Too big.")
-    '[Y] Failed.\nCaused by: [Z] Too big.'
+    >>> readable("a.BException: [Y] Failed.\n\tat a.C(D.scala:1)\nCaused by: a.EError: [Z] Big.")
+    '[Y] Failed.\nCaused by: [Z] Big.'
     """
     message = _sentences(text)
     causes = [_sentences(cause) for cause in _CAUSE.findall(text)]

@@ -55,7 +55,7 @@ class DbtWarehouse:
         zone = ZoneInfo(settings["spark.sql.session.timeZone"])
         for row in rows:
             moment = datetime.fromisoformat(str(row["timestamp"])).replace(tzinfo=zone)
-            row["micros"] = int(moment.timestamp() * 1_000_000)
+            row["micros"] = round(moment.timestamp() * 1_000_000)
         return rows
 
     def now(self) -> datetime:
