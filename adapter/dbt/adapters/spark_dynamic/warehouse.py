@@ -93,8 +93,9 @@ def _mapping(value: Any) -> dict[str, str]:
     'Append'
     """
     if isinstance(value, str):
-        # Quotes inside values are not escaped there; what is asked for has none.
-        return dict(_PAIR.findall(value))
+        # Quotes inside values are not escaped there, so pairs of inner texts follow: the first
+        # of a name is the real one.
+        return dict(reversed(_PAIR.findall(value)))
     return dict(value or {})
 
 
