@@ -9,6 +9,7 @@ from typing import Any
 
 BUILT_BY_DBT = {"table", "incremental", "seed", "snapshot", "clone"}
 _CHANGE_FEED = "delta.enableChangeDataFeed"
+_COLUMN_MAPPING = "delta.columnMapping.mode"
 
 
 def prefer_delta(node: Any) -> None:
@@ -21,5 +22,7 @@ def prefer_delta(node: Any) -> None:
     if config.get("file_format") != "delta":
         return
     properties = dict(config.get("tblproperties") or {})
-    properties.setdefault(_CHANGE_FEED, "true")
+    # Delta refuses CREATE OR REPLACE ... AS SELECT for a table that has both.
+    if properties.get(_COLUMN_MAPPING, "none") == "none":
+        properties.setdefault(_CHANGE_FEED, "true")
     config["tblproperties"] = properties
