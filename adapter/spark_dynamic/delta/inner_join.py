@@ -1,0 +1,72 @@
+"""Inner join: each changed member against the others, once."""
+
+from collections.abc import Sequence
+
+from spark_dynamic.delta.analysis import bounds_of, terms, within
+from spark_dynamic.delta.facts import Bounds, Facts
+from spark_dynamic.delta.states import old
+from spark_dynamic.plan.expressions import equal_columns, used
+from spark_dynamic.plan.nodes import Join, Plan, Sum
+
+
+def inner_join(node: Join, deltas: Sequence[Plan | None], facts: Facts) -> Plan | None:
+    """Δ(R₁ ⋈ … ⋈ Rₙ) = Σᵢ R₁′ ⋈ … ⋈ Rᵢ₋₁′ ⋈ ΔRᵢ ⋈ Rᵢ₊₁ ⋈ … ⋈ Rₙ.
+
+    One term per changed member, for any predicate and for self-joins, whose two sides are two
+    members. A term begins with its delta and goes on along the conditions, so that no two
+    large members are joined first; what joins a changed row by equality lies between the
+    bounds of the changed rows' keys.
+
+    >>> from sqlglot import parse_one
+    >>> from spark_dynamic.delta.facts import Changes
+    >>> from spark_dynamic.names import TableName
+    >>> from spark_dynamic.plan.nodes import Field, Scan, State
+    >>> a = Scan(TableName("s", "a"), (Field("x", "x", "int"),))
+    >>> b = Scan(TableName("s", "b"), (Field("y", "y", "int"),))
+    >>> changed = Scan(b.table, b.fields, State.DELTA)
+    >>> facts = {b.table: Changes()}
+    >>> term = inner_join(Join((a, b), (parse_one("x = y"),)), [None, changed], facts)
+    >>> [(str(member.table), member.state.value) for member in term.members]
+    [('s.b', 'delta'), ('s.a', 'new')]
+    """
+    found: list[Plan] = []
+    for i, delta in enumerate(deltas):
+        if delta is None:
+            continue
+        others = [
+            member if j < i else old(member, facts)
+            for j, member in enumerate(node.members)
+            if j != i
+        ]
+        found += [_term(node, term, others, bounds_of(term, facts)) for term in terms(delta)]
+    return Sum(tuple(found)) if len(found) > 1 else found[0]
+
+
+def _term(node: Join, first: Plan, others: list[Plan], bounds: dict[str, Bounds]) -> Plan:
+    members, seen = [first], set(first.columns)
+    while others:
+        following = next((m for m in others if _connected(node, seen, m)), others[0])
+        others = [member for member in others if member is not following]
+        members.append(within(following, _passed_on(node, bounds, following)))
+        seen |= set(following.columns)
+    return Join(tuple(members), node.conditions)
+
+
+def _connected(node: Join, seen: set[str], member: Plan) -> bool:
+    own = set(member.columns)
+    return any(
+        used(condition) & seen and used(condition) & own and used(condition) <= seen | own
+        for condition in node.conditions
+    )
+
+
+def _passed_on(node: Join, bounds: dict[str, Bounds], member: Plan) -> dict[str, Bounds]:
+    """Return the bounds of a member's columns that are set equal to bounded ones."""
+    own = set(member.columns)
+    passed: dict[str, Bounds] = {}
+    for condition in node.conditions:
+        pair = equal_columns(condition)
+        for one, other in (pair, pair[::-1]) if pair else ():
+            if one in bounds and other in own:
+                passed[other] = bounds[one]
+    return passed
