@@ -186,7 +186,10 @@ class _Queries:
         clause, shown = self._group_by(named, items)
         having = ""
         if self._rng.random() < 0.25:
-            having = f" HAVING {expressions.having(named, [i for i in shown if i[1][0] == 'm'])}"
+            # DuckDB's GROUP BY ALL takes a column in HAVING for one more key.
+            keys_allowed = [] if clause.endswith("ALL") else named
+            measures = [item for item in shown if item[1][0] == "m"]
+            having = f" HAVING {expressions.having(keys_allowed, measures)}"
         text = f"SELECT {', '.join(item for item, _, _ in shown)} FROM {body}{clause}{having}"
         return Select(text, [(name, kind) for _, name, kind in shown])
 
