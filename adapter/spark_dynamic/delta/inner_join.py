@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from spark_dynamic.delta.analysis import bounds_of, terms, within
+from spark_dynamic.delta.analysis import bounds_of, holds_for, terms, within
 from spark_dynamic.delta.facts import Bounds, Facts
 from spark_dynamic.delta.states import old
 from spark_dynamic.plan.expressions import equal_columns, used
@@ -67,6 +67,6 @@ def _passed_on(node: Join, bounds: dict[str, Bounds], member: Plan) -> dict[str,
     for condition in node.conditions:
         pair = equal_columns(condition)
         for one, other in (pair, pair[::-1]) if pair else ():
-            if one in bounds and other in own:
+            if one in bounds and other in own and holds_for(bounds[one], member, other):
                 passed[other] = bounds[one]
     return passed
