@@ -30,21 +30,18 @@ from spark_dynamic.sql.measures import is_aggregate
 from spark_dynamic.sql.pin import Query as Text
 from spark_dynamic.sql.pin import ViewQuery
 from spark_dynamic.sql.references import table_name
-from spark_dynamic.sql.scope import Named, Scope
+from spark_dynamic.sql.refuse import (
+    refuse_aggregates,
+    refuse_other_expressions,
+    refuse_other_parts,
+)
+from spark_dynamic.sql.scope import Aliases, Named, Scope
 from spark_dynamic.support import NotIncremental
 from spark_dynamic.warehouse import Column
 
 TableColumns = Callable[[TableName], tuple[Column, ...]]
 
-_REFUSED = {
-    "distinct": "DISTINCT", "limit": "LIMIT", "offset": "LIMIT", "qualify": "WINDOW_FUNCTION",
-    "laterals": "TABLE_FUNCTION", "pivots": "SYNTAX_NOT_KNOWN", "kind": "SYNTAX_NOT_KNOWN",
-    "match": "SYNTAX_NOT_KNOWN", "connect": "SYNTAX_NOT_KNOWN", "sample": "SYNTAX_NOT_KNOWN",
-    "cluster": "SYNTAX_NOT_KNOWN", "distribute": "SYNTAX_NOT_KNOWN",
-    "windows": "WINDOW_FUNCTION", "operation_modifiers": "SYNTAX_NOT_KNOWN",
-}  # fmt: skip
 _PLAIN = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,40}")
-_BEYOND_ROWS = (exp.Query, exp.Exists, exp.Window, exp.UDTF, exp.Explode, exp.Inline)
 
 
 def bind(text: Text, schema: str, columns_of: TableColumns) -> Query:
@@ -100,14 +97,10 @@ class _TextBinder:
 
     def query(self, tree: Expression, ctes: CommonTables) -> tuple[Plan, list[Named]]:
         """Bind a SELECT, a UNION ALL, or either in parentheses."""
-        with_ = tree.args.get("with_")
-        if isinstance(with_, exp.With):
-            if with_.args.get("recursive"):
-                raise NotIncremental("RECURSION", "")
-            for cte in with_.expressions:
-                ctes = {**ctes, cte.alias.lower(): (cte, ctes)}
+        if isinstance(tree, (exp.Select, exp.Union, exp.Subquery)) and tree.args.get("with_"):
+            ctes = self._with(tree.args["with_"], ctes)
         if isinstance(tree, exp.Subquery):
-            _refuse(tree, ("limit", "offset", "pivots", "sample"))
+            refuse_other_parts(tree)
             return self.query(tree.this, ctes)
         if isinstance(tree, exp.Union) and not tree.args.get("distinct"):
             return self._union(tree, ctes)
@@ -117,8 +110,16 @@ class _TextBinder:
             return self._select(tree, ctes)
         raise NotIncremental("SYNTAX_NOT_KNOWN", f"{type(tree).__name__.lower()} in a query")
 
+    def _with(self, with_: exp.With, ctes: CommonTables) -> CommonTables:
+        """Return the CTEs that are visible after WITH; each one sees those before it."""
+        refuse_other_parts(with_)
+        for cte in with_.expressions:
+            refuse_other_parts(cte)
+            ctes = {**ctes, cte.alias.lower(): (cte, ctes)}
+        return ctes
+
     def _union(self, tree: exp.Union, ctes: CommonTables) -> tuple[Plan, list[Named]]:
-        _refuse(tree, ("limit", "offset", "by_name"))
+        refuse_other_parts(tree)
         sides = [self.query(side, ctes) for side in (tree.left, tree.right)]
         width = len(sides[0][1])
         if len(sides[1][1]) != width:
@@ -132,14 +133,15 @@ class _TextBinder:
         return UnionAll(tuple(branches), ids), names
 
     def _select(self, select: exp.Select, ctes: CommonTables) -> tuple[Plan, list[Named]]:
-        _refuse(select, tuple(_REFUSED))
+        refuse_other_parts(select)
         plan, scope = self._from(select, ctes)
         where = select.args.get("where")
         if where is not None:
+            refuse_aggregates(where.this, "WHERE")
             plan = filtered(plan, self.expression(where.this, scope))
         items = self._items(select, scope)
         aggregates = any(_aggregates(item) for _, item in items)
-        having = select.args.get("having")
+        having, order = select.args.get("having"), select.args.get("order")
         if aggregates or select.args.get("group") or (having and _aggregates(having.this)):
             self._binder.aggregations.add(id(select))
             names = [name for name, _ in items]
@@ -147,6 +149,8 @@ class _TextBinder:
             items = list(zip(names, expressions, strict=True))
         elif having is not None:
             raise NotIncremental("SYNTAX_NOT_KNOWN", "HAVING without GROUP BY")
+        elif order is not None:
+            refuse_aggregates(order, "ORDER BY")
         return self._project(plan, items)
 
     def _project(
@@ -173,44 +177,48 @@ class _TextBinder:
         scope = Scope()
         members = [self._relation(from_.this, scope, ctes)]
         conditions: list[Expression] = []
-        for join in (*from_.this.args.get("joins", []), *select.args.get("joins", [])):
-            if join.side or join.kind in ("OUTER",):
-                raise NotIncremental("OUTER_JOIN", f"{join.side or 'FULL'} JOIN")
-            if join.kind not in ("", "INNER", "CROSS"):
-                raise NotIncremental("SEMI_JOIN", f"{join.kind} JOIN")
-            if join.method:
-                raise NotIncremental("SYNTAX_NOT_KNOWN", f"{join.method} JOIN")
-            before = Scope(list(scope.relations), dict(scope.merged))
+        for join in select.args.get("joins") or ():
+            _refuse_other_joins(join)
+            refuse_other_parts(join)
+            before = Scope(list(scope.relations), list(scope.merged), list(scope.shown))
             members.append(self._relation(join.this, scope, ctes))
             if join.args.get("on") is not None:
+                refuse_aggregates(join.args["on"], "ON")
                 conditions.append(self.expression(join.args["on"], scope))
-            conditions += self._using(join, before, scope)
+            if join.args.get("using"):
+                if any(earlier.kind == "CROSS" for earlier in select.args["joins"]):
+                    # A comma reads like CROSS, but binds less tightly than JOIN … USING.
+                    raise NotIncremental("SYNTAX_NOT_KNOWN", "USING beside a cross join")
+                conditions += self._using(join, before, scope)
         return joined(members, conditions), scope
 
     def _using(self, join: exp.Join, before: Scope, scope: Scope) -> list[Expression]:
         conditions: list[Expression] = []
-        for identifier in join.args.get("using") or ():
-            after = Scope(scope.relations[len(before.relations) :])
+        after = Scope(scope.relations[len(before.relations) :])
+        pairs: list[tuple[Named, Named]] = []
+        for identifier in join.args["using"]:
             left, right = before.find(identifier.name), after.find(identifier.name)
             if left is None or right is None:
                 raise NotIncremental("SYNTAX_NOT_KNOWN", f"USING ({identifier.name})")
             conditions.append(exp.EQ(this=column(left), expression=column(right)))
-            scope.merge(identifier.name, left)
+            pairs.append((Named(identifier.name, left), Named(identifier.name, right)))
+        scope.merge(pairs)
         return conditions
 
     def _relation(self, item: Expression, scope: Scope, ctes: CommonTables) -> Plan:
         alias = item.args.get("alias")
         if isinstance(item, exp.Subquery):
+            if isinstance(item.this, exp.Table):
+                raise NotIncremental("SYNTAX_NOT_KNOWN", "a join in parentheses")
             plan, columns = self.query(item, ctes)
         elif isinstance(item, exp.Table):
-            _refuse(item, ("pivots", "sample", "laterals", "changes"))
             if item.args.get("version") or item.args.get("when"):
                 raise NotIncremental("SYNTAX_NOT_KNOWN", "a source at a fixed version")
+            refuse_other_parts(item)
             plan, columns = self._table(item, ctes)
         else:
             raise NotIncremental("TABLE_FUNCTION", type(item).__name__.lower())
-        renamed = alias.columns if isinstance(alias, exp.TableAlias) else []
-        scope.add(item.alias or item.name, _renamed(columns, renamed))
+        scope.add(item.alias or item.name, _renamed(columns, alias))
         return plan
 
     def _table(self, table: exp.Table, ctes: CommonTables) -> tuple[Plan, list[Named]]:
@@ -219,7 +227,7 @@ class _TextBinder:
         if not table.args.get("db") and table.name.lower() in ctes:
             cte, visible = ctes[table.name.lower()]
             plan, columns = self.query(cte.this, visible)
-            return plan, _renamed(columns, cte.args["alias"].columns)
+            return plan, _renamed(columns, cte.args["alias"])
         name = table_name(table, self._schema)
         view = self._text.views.get(name)
         if view is None:
@@ -249,30 +257,28 @@ class _TextBinder:
                 alias = item.table if isinstance(item, exp.Column) else ""
                 items += [(named.name, column(named.id)) for named in scope.star(alias)]
                 continue
-            earlier = {name.lower(): value for name, value in items if name}
+            if isinstance(item, exp.Aliases):
+                raise NotIncremental("SYNTAX_NOT_KNOWN", "several names for one expression")
             inner = item.this if isinstance(item, exp.Alias) else item
             name = item.alias if isinstance(item, exp.Alias) else _own_name(item)
-            items.append((name, self.expression(inner, scope, earlier)))
+            items.append((name, self.expression(inner, scope, Aliases(items))))
         return items
 
     def expression(
         self,
         expression: Expression,
         scope: Scope,
-        aliases: Mapping[str, Expression] | None = None,
+        aliases: Aliases | None = None,
     ) -> Expression:
         """Bind the columns of an expression; `aliases` serve names that no relation has."""
-        for node in expression.walk():
-            if isinstance(node, _BEYOND_ROWS):
-                raise _beyond_rows(node)
+        refuse_other_expressions(expression)
 
         def change(node: Expression) -> Expression:
             if not isinstance(node, exp.Column):
                 return node
             found = scope.resolve(node)
-            if found is None and not node.table and aliases:
-                value = aliases.get(node.name.lower())
-                found = exp.Paren(this=value.copy()) if value is not None else None
+            if aliases is not None and not node.table:
+                found = aliases.resolve(node, found)
             if found is None:
                 raise NotIncremental("SYNTAX_NOT_KNOWN", f"the name {node.sql()}")
             return found
@@ -284,26 +290,25 @@ def _own_name(item: Expression) -> str | None:
     return item.name if isinstance(item, (exp.Column, exp.Dot)) else None
 
 
-def _renamed(columns: list[Named], names: list[Expression]) -> list[Named]:
-    if not names:
+def _renamed(columns: list[Named], alias: Expression | None) -> list[Named]:
+    if not isinstance(alias, exp.TableAlias):
         return columns
-    return [Named(new.name, old.id) for new, old in zip(names, columns, strict=True)]
+    refuse_other_parts(alias)
+    if not alias.columns:
+        return columns
+    if len(alias.columns) != len(columns):
+        raise NotIncremental("SYNTAX_NOT_KNOWN", f"the columns of {alias.name}")
+    return [Named(new.name, old.id) for new, old in zip(alias.columns, columns, strict=True)]
 
 
 def _aggregates(expression: Expression) -> bool:
     return any(is_aggregate(node) for node in expression.walk())
 
 
-def _refuse(node: Expression, keys: tuple[str, ...]) -> None:
-    for key in keys:
-        if node.args.get(key):
-            code = _REFUSED.get(key, "SYNTAX_NOT_KNOWN")
-            raise NotIncremental(code, key.rstrip("_").upper())
-
-
-def _beyond_rows(node: Expression) -> NotIncremental:
-    if isinstance(node, exp.Window):
-        return NotIncremental("WINDOW_FUNCTION", node.this.sql(dialect=SparkDynamic))
-    if isinstance(node, (exp.Query, exp.Exists)):
-        return NotIncremental("SUBQUERY", "")
-    return NotIncremental("TABLE_FUNCTION", node.sql(dialect=SparkDynamic))
+def _refuse_other_joins(join: exp.Join) -> None:
+    if join.kind in ("SEMI", "ANTI"):
+        raise NotIncremental("SEMI_JOIN", f"{join.side} {join.kind} JOIN".strip())
+    if join.side or join.kind == "OUTER":
+        raise NotIncremental("OUTER_JOIN", f"{join.side or 'FULL'} JOIN")
+    if join.kind not in ("", "INNER", "CROSS") or join.method:
+        raise NotIncremental("SYNTAX_NOT_KNOWN", f"{join.method or join.kind} JOIN")

@@ -1,6 +1,5 @@
 """GROUP BY: keys and measures, and a select list that is computed from them."""
 
-from collections.abc import Mapping
 from typing import Protocol
 
 from sqlglot import exp
@@ -13,11 +12,13 @@ from spark_dynamic.plan.nodes import (
     Measure,
     Output,
     Plan,
+    Project,
     column,
 )
 from spark_dynamic.sql.dialect import SparkDynamic
 from spark_dynamic.sql.measures import is_aggregate, read_measure
-from spark_dynamic.sql.scope import Scope
+from spark_dynamic.sql.refuse import refuse_aggregates, refuse_other_parts
+from spark_dynamic.sql.scope import Aliases, Scope
 from spark_dynamic.support import NotIncremental
 
 Items = list[tuple[str | None, Expression]]
@@ -30,7 +31,7 @@ class Expressions(Protocol):
         self,
         expression: Expression,
         scope: Scope,
-        aliases: Mapping[str, Expression] | None = None,
+        aliases: Aliases | None = None,
     ) -> Expression:
         """Return the expression over columns of the plan."""
 
@@ -47,12 +48,14 @@ def group(
 ) -> tuple[Plan, list[Expression]]:
     """Return the aggregation of a SELECT, and its items over keys and measures."""
     keys = _keys(binder, ids, scope, select, items)
+    if any(not used(key.expression) for key in keys):
+        plan, keys = _without_constants(ids, plan, keys)
     groups = _Groups(ids, keys)
     expressions = [groups.over(item) for _, item in items]
     having = select.args.get("having")
     condition = None
     if having is not None:
-        aliases = {name.lower(): item for name, item in items if name}
+        aliases = Aliases(items, are_preferred=True)
         condition = groups.over(binder.expression(having.this, scope, aliases))
     grouped: Plan = Aggregate(plan, keys, tuple(groups.measures.values()))
     if condition is not None:
@@ -66,19 +69,17 @@ def _keys(
     clause = select.args.get("group")
     if clause is None:
         return ()
-    if any(clause.args.get(key) for key in ("grouping_sets", "cube", "rollup", "totals")):
-        raise NotIncremental("GROUPING_SETS", "")
-    plain = [item for _, item in items if not any(is_aggregate(n) for n in item.walk())]
+    refuse_other_parts(clause)
     if clause.args.get("all"):
-        expressions = plain
+        expressions = [item for _, item in items if not _aggregates(item)]
+        if expressions and not any(used(expression) for expression in expressions):
+            raise NotIncremental("SYNTAX_NOT_KNOWN", "GROUP BY ALL of constants")
     else:
         expressions = [_key(binder, scope, key, items) for key in clause.expressions]
     outputs: dict[str, Output] = {}
     for expression in expressions:
-        while isinstance(expression, exp.Paren):
-            expression = expression.this
-        if any(is_aggregate(node) for node in expression.walk()):
-            raise NotIncremental("SYNTAX_NOT_KNOWN", "an aggregate as a group key")
+        expression = expression.unnest()
+        refuse_aggregates(expression, "GROUP BY")
         is_column = isinstance(expression, exp.Column)
         id = expression.name if is_column else ids.fresh("key")
         outputs.setdefault(_text(expression), Output(id, expression))
@@ -86,12 +87,37 @@ def _keys(
 
 
 def _key(binder: Expressions, scope: Scope, key: Expression, items: Items) -> Expression:
+    key = key.unnest()
     if isinstance(key, (exp.Cube, exp.Rollup, exp.GroupingSets)):
         raise NotIncremental("GROUPING_SETS", "")
+    if isinstance(key, exp.Tuple):
+        raise NotIncremental("SYNTAX_NOT_KNOWN", "several keys in parentheses")
+    if isinstance(key, exp.Neg) and isinstance(key.this.unnest(), exp.Literal):
+        raise NotIncremental("SYNTAX_NOT_KNOWN", f"GROUP BY {key.sql()}")
     if isinstance(key, exp.Literal) and not key.is_string:
+        if not key.name.isdigit() or not 1 <= int(key.name) <= len(items):
+            raise NotIncremental("SYNTAX_NOT_KNOWN", f"GROUP BY {key.sql()}")
         return items[int(key.name) - 1][1]
-    aliases = {name.lower(): item for name, item in items if name}
-    return binder.expression(key, scope, aliases)
+    return binder.expression(key, scope, Aliases(items))
+
+
+def _without_constants(
+    ids: Ids, plan: Plan, keys: tuple[Output, ...]
+) -> tuple[Plan, tuple[Output, ...]]:
+    """Leave out keys that are the same in all rows; a number would be read as a position.
+
+    If no other key is left, one stays as a column: there is a group only if there are rows.
+    """
+    varying = tuple(key for key in keys if used(key.expression))
+    if varying:
+        return plan, varying
+    constant = Output(ids.fresh("key"), exp.Boolean(this=True))
+    passed = tuple(Output(id, column(id)) for id in plan.columns)
+    return Project(plan, (*passed, constant)), (Output(constant.id, column(constant.id)),)
+
+
+def _aggregates(expression: Expression) -> bool:
+    return any(is_aggregate(node) for node in expression.walk())
 
 
 class _Groups:

@@ -14,6 +14,9 @@ _KNOWN: dict[type[Expression], str] = {
     exp.Max: "max",
 }
 
+# What may stand in an aggregate's parentheses beside its argument.
+_NO_VALUES = (exp.Star, exp.Order, exp.Limit, exp.HavingMax, exp.IgnoreNulls, exp.RespectNulls)
+
 # Spark's aggregate functions that sqlglot takes for plain ones.
 _OTHERS = {
     "every", "some", "bool_and", "bool_or", "try_sum", "try_avg", "std", "mean", "percentile",
@@ -59,10 +62,10 @@ def read_measure(node: Expression) -> tuple[str, Expression | None]:
         raise _refused(node)
     if isinstance(argument, exp.Distinct):
         raise NotIncremental("AGGREGATE_DISTINCT", f"{function}(DISTINCT …)")
-    if isinstance(argument, exp.Star):
+    if function == "count" and isinstance(argument, (exp.Star, exp.Literal)):
         return function, None
-    if function == "count" and isinstance(argument, exp.Literal):
-        return function, None
+    if any(isinstance(part, _NO_VALUES) or is_aggregate(part) for part in argument.walk()):
+        raise _refused(node)
     return function, argument
 
 

@@ -56,6 +56,8 @@ class Writer:
         self._sources = sources
         self._dialect = dialect
         self._quote = quote if dialect is SparkDynamic else _double_quote
+        # By identity; an expression is kept with its text, so that no other takes its place.
+        self._known: dict[int, tuple[Expression, str]] = {}
 
     def weighted(self, plan: Plan) -> str:
         """Return a plan's rows with their weights; 1 if nothing says otherwise."""
@@ -87,15 +89,19 @@ class Writer:
                 return self._sum(plan)
             case Negate():
                 rows = indent(self.weighted(plan.input), "  ")
-                columns = ", ".join(self._quote(column) for column in plan.columns)
-                return Written(f"SELECT {columns}, -{WEIGHT} AS {WEIGHT} FROM (\n{rows}\n)", True)
+                columns = [self._quote(column) for column in plan.columns]
+                columns.append(f"-{WEIGHT} AS {WEIGHT}")
+                return Written(f"SELECT {', '.join(columns)} FROM (\n{rows}\n)", True)
             case Restrict():
                 return self._restrict(plan)
         raise TypeError(type(plan).__name__)
 
     def expression(self, expression: Expression) -> str:
-        """Return an expression over the columns of a plan."""
-        return expression.sql(dialect=self._dialect)
+        """Return an expression over the columns of a plan; one that recurs is written once."""
+        known = self._known.get(id(expression))
+        if known is None:
+            known = self._known[id(expression)] = (expression, expression.sql(self._dialect))
+        return known[1]
 
     def column(self, id: str) -> str:
         """Return a column of a plan."""
@@ -175,8 +181,8 @@ class Writer:
             raise ValueError("an aggregate of weighted rows")
         columns = [self._named(key.expression, key.id) for key in plan.keys]
         columns += [f"{self.measure(m)} AS {self._quote(m.id)}" for m in plan.measures]
-        # A group without measures is still a row.
-        sql = f"SELECT {', '.join(columns) or '1 AS one'} FROM {_nested(inner)}"
+        # Without keys there is one row, whether or not a measure of it is used.
+        sql = f"SELECT {', '.join(columns) or 'count(*) AS one'} FROM {_nested(inner)}"
         if plan.keys:
             sql += f" GROUP BY {', '.join(self.expression(key.expression) for key in plan.keys)}"
         return Written(sql, False)
@@ -189,7 +195,7 @@ class Writer:
     def _restrict(self, plan: Restrict) -> Written:
         inner, among = self.select(plan.input), self.select(plan.among)
         same = " AND ".join(
-            f"{self.expression(key)} IS NOT DISTINCT FROM keys.{self._quote(column)}"
+            f"({self.expression(key)}) IS NOT DISTINCT FROM keys.{self._quote(column)}"
             for key, column in zip(plan.keys, plan.among.columns, strict=True)
         )
         return Written(
