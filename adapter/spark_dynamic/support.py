@@ -52,10 +52,6 @@ _SENTENCES = {
         "A function of your own that never does can be listed in immutable_functions."
     ),
     "CLOCK_FUNCTION": "The query calls {detail}, so its result changes with the time.",
-    "INCREMENTAL_NOT_AVAILABLE": (
-        "This version refreshes in full whenever a source has changed. "
-        "Use refresh_mode='full' to say that this is intended."
-    ),
     "OUTER_JOIN": "The query has a {detail}, which is not refreshed incrementally yet.",
     "SEMI_JOIN": "The query has a {detail}, which is not refreshed incrementally yet.",
     "DISTINCT": "The query has a SELECT DISTINCT, which is not refreshed incrementally yet.",
@@ -104,6 +100,8 @@ _SENTENCES = {
     "AFTER_EMPTY_RUN": "The last run was --empty or --sample and left no state.",
     "FOREIGN_COMMIT": "Something else wrote to the table's storage: {detail}.",
     "SOURCE_REPLACED": "{detail} was dropped and created again.",
+    "STORAGE_FORM": "The storage was built without what an incremental refresh needs.",
+    "UPSTREAM_REBUILT": "{detail} was built anew, with another table behind it.",
     "HISTORY_LOST": "The history of {detail} no longer reaches back to the last refresh.",
 }
 

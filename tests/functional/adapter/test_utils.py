@@ -1,7 +1,7 @@
 """dbt's cross-database macros and type macros."""
 
 import pytest
-from dbt.tests.adapter.utils import fixture_get_intervals_between, fixture_listagg
+from dbt.tests.adapter.utils import fixture_get_intervals_between
 from dbt.tests.adapter.utils.data_types.test_type_bigint import BaseTypeBigInt
 from dbt.tests.adapter.utils.data_types.test_type_boolean import BaseTypeBoolean
 from dbt.tests.adapter.utils.data_types.test_type_float import BaseTypeFloat
@@ -109,10 +109,7 @@ class TestDateAdd(BaseDateAdd):
 
 
 class TestDateDiff(BaseDateDiff):
-    # Override: as a view, its 40 KB of SQL are more than the embedded metastore (Derby) takes.
-    @pytest.fixture(scope="class")
-    def project_config_update(self):
-        return {"models": {"+materialized": "table", "+file_format": "parquet"}}
+    pass
 
 
 class TestDateSpine(BaseDateSpine):
@@ -174,14 +171,7 @@ class TestLength(BaseLength):
 
 
 class TestListagg(BaseListagg):
-    # Override: dbt-spark ignores the order, so only what does not hang on it is compared.
-    @pytest.fixture(scope="class")
-    def models(self):
-        unordered = fixture_listagg.models__test_listagg_sql + "where calculate.group_col = 3"
-        return {
-            "test_listagg.yml": fixture_listagg.models__test_listagg_yml,
-            "test_listagg.sql": unordered,
-        }
+    pass
 
 
 class TestMixedNullCompare(BaseMixedNullCompare):

@@ -37,7 +37,15 @@ if TYPE_CHECKING:
 # So many runs may overlap without missing each other's summary in the state table.
 _RECENT_RUNS = 10
 # Unasked rebuilds: the user should hear of them.
-_EXPECTED = {"INITIAL_BUILD", "REQUESTED", "CONFIGURED_FULL", "EMPTY_RUN", "AFTER_EMPTY_RUN", ""}
+_EXPECTED = {
+    "INITIAL_BUILD",
+    "REQUESTED",
+    "CONFIGURED_FULL",
+    "CHEAPER",
+    "EMPTY_RUN",
+    "AFTER_EMPTY_RUN",
+    "",
+}
 
 
 class PlannedRefresh:
