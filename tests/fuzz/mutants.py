@@ -4,7 +4,6 @@ Each mutant replaces one function of the engine by one that is wrong in a way th
 happened, here or elsewhere.
 """
 
-import re
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
@@ -21,10 +20,10 @@ from spark_dynamic.delta import aggregate as aggregates
 from spark_dynamic.delta import differentiate, inner_join
 from spark_dynamic.delta.states import old
 from spark_dynamic.plan import normalise
-from spark_dynamic.plan.nodes import Aggregate, Filter, Negate, Plan, Project, Restrict, Sum
+from spark_dynamic.plan.nodes import Aggregate, Filter, Join, Plan, Project, Restrict, Sum
 from spark_dynamic.plan.nodes import column as column_of
 from spark_dynamic.sql import bind, write
-from spark_dynamic.sql.write import Writer, Written
+from spark_dynamic.sql.write import Rows, Writer
 
 Mutant = Callable[[ExitStack], None]
 
@@ -35,7 +34,8 @@ def found_by(mutant: Mutant, seed: int, cases: int) -> int | None:
         duck = Duck()
         for number in range(cases):
             try:
-                if check(random_case(seed + number), duck, interpret=False).failure:
+                failure = check(random_case(seed + number), duck, interpret=False).failure
+                if failure is not None and (failure.kind != "crash" or mutant in CRASHING):
                     return number
             except NotComparable:
                 continue
@@ -60,9 +60,10 @@ def _patch(patches: ExitStack, owner: Any, name: str, value: Any) -> Any:
 def equals_instead_of_not_distinct(patches: ExitStack) -> None:
     """A group whose key is NULL is never found."""
 
-    def restrict(writer: Writer, plan: Restrict) -> Written:
-        written = right(writer, plan)
-        return written._replace(sql=written.sql.replace("IS NOT DISTINCT FROM", "="))
+    def restrict(writer: Writer, plan: Restrict) -> Rows:
+        rows = right(writer, plan)
+        where = tuple(part.replace("IS NOT DISTINCT FROM", "=") for part in rows.where)
+        return rows._replace(where=where)
 
     right = _patch(patches, Writer, "_restrict", restrict)
 
@@ -95,12 +96,10 @@ def last_term_dropped(patches: ExitStack) -> None:
 def negate_without_negation(patches: ExitStack) -> None:
     """Old groups are added once more instead of being taken away."""
 
-    def select(writer: Writer, plan: Plan) -> Written:
-        if isinstance(plan, Negate):
-            return Written(writer.weighted(plan.input), True)
-        return right(writer, plan)
+    def select(writer: Writer, plan: Plan, factor: int, *order: Any) -> str:
+        return right(writer, plan, abs(factor), *order)
 
-    right = _patch(patches, Writer, "select", select)
+    right = _patch(patches, Writer, "_select", select)
 
 
 def bounds_of_a_wrong_column(patches: ExitStack) -> None:
@@ -146,9 +145,8 @@ def union_types_forgotten(patches: ExitStack) -> None:
 def scalar_aggregate_with_a_key(patches: ExitStack) -> None:
     """An aggregate without keys has no row where there are no rows."""
 
-    def keyed(writer: Writer, plan: Aggregate) -> Written:
-        written = right(writer, plan)
-        return written if plan.keys else written._replace(sql=written.sql + " HAVING count(*) > 0")
+    def keyed(writer: Writer, plan: Aggregate, factor: int) -> str:
+        return right(writer, plan, factor) + ("" if plan.keys else " HAVING count(*) > 0")
 
     right = _patch(patches, Writer, "_aggregate", keyed)
 
@@ -161,10 +159,9 @@ def insert_only_claimed_falsely(patches: ExitStack) -> None:
 def weights_not_multiplied(patches: ExitStack) -> None:
     """A join takes the weight of its first weighted member."""
 
-    def unmultiplied(writer: Writer, plan: Any) -> Written:
-        written = right(writer, plan)
-        products = rf"(member_\d+\.{write.WEIGHT})( \* member_\d+\.{write.WEIGHT})+"
-        return written._replace(sql=re.sub(products, r"\1", written.sql))
+    def unmultiplied(writer: Writer, plan: Join) -> Rows:
+        rows = right(writer, plan)
+        return rows._replace(weights=rows.weights[:1])
 
     right = _patch(patches, Writer, "_join", unmultiplied)
 
@@ -248,3 +245,6 @@ MUTANTS: tuple[Mutant, ...] = (
     old_groups_not_taken_away,
     projection_of_the_new_state,
 )
+
+# SQL that cannot run is loud enough, but only of these mutants it is what we look for.
+CRASHING = {used_column_pruned}

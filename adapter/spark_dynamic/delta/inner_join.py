@@ -9,7 +9,7 @@ from spark_dynamic.plan.expressions import equal_columns, used
 from spark_dynamic.plan.nodes import Join, Plan, Sum
 
 
-def inner_join(node: Join, deltas: Sequence[Plan | None], facts: Facts) -> Plan | None:
+def inner_join(node: Join, deltas: Sequence[Plan | None], facts: Facts) -> Plan:
     """Δ(R₁ ⋈ … ⋈ Rₙ) = Σᵢ R₁′ ⋈ … ⋈ Rᵢ₋₁′ ⋈ ΔRᵢ ⋈ Rᵢ₊₁ ⋈ … ⋈ Rₙ.
 
     One term per changed member, for any predicate and for self-joins, whose two sides are two
