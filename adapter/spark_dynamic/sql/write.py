@@ -127,14 +127,15 @@ class Writer:
                 return self._select(plan.input, -factor)
         rows = self._rows(plan)
         columns = [self._named(column(id), id, rows.names) for id in order or plan.columns]
-        return self._from(columns, rows, factor)
+        # Of an aggregate nothing may be used but that it is there.
+        return self._from(columns or ["1 AS one"], rows, factor)
 
     def _from(self, columns: list[str], rows: Rows, factor: int, group: str = "") -> str:
         if factor:
             columns = [*columns, _weight(rows.weights, factor)]
         sql = f"SELECT {', '.join(columns)}\nFROM {rows.body}"
         if rows.where:
-            sql += f"\nWHERE {' AND '.join(rows.where)}"
+            sql += f"\nWHERE {_all(rows.where)}"
         return sql + group
 
     def _rows(self, plan: Plan, *expressions: Expression) -> Rows:
@@ -144,7 +145,7 @@ class Writer:
                 rows = self._scan(plan)
             case Filter():
                 rows = self._rows(plan.input, plan.condition)
-                condition = f"({self._text(plan.condition, rows.names)})"
+                condition = self._text(plan.condition, rows.names)
                 rows = rows._replace(where=(*rows.where, condition))
             case Restrict():
                 rows = self._restrict(plan)
@@ -203,7 +204,8 @@ class Writer:
                 selects.append(self._select(term, factor))
             else:
                 rows = Rows(_indented(self._select(term, factor)), weights=(WEIGHT,))
-                selects.append(self._from([self._quote(id) for id in plan.columns], rows, 1))
+                columns = [self._quote(id) for id in plan.columns]
+                selects.append(self._from(columns, rows, abs(factor)))
         return "\nUNION ALL\n".join(selects)
 
     def _join(self, plan: Join) -> Rows:
@@ -222,7 +224,7 @@ class Writer:
             if number:
                 ready = [c for c in remaining if used(c) <= seen]
                 remaining = [c for c in remaining if not used(c) <= seen]
-                on = " AND ".join(f"({self.expression(c)})" for c in ready)
+                on = _all(tuple(self.expression(c) for c in ready))
                 clause = f"JOIN {clause} ON {on}" if ready else f"CROSS JOIN {clause}"
             clauses.append(clause)
         return Rows("\n".join(clauses), weights=tuple(weights))
@@ -252,13 +254,24 @@ class Writer:
         if any(name.name.startswith(TOUCHED) for name in rows.names.values()):
             # Inside EXISTS the name would be one of the keys.
             rows = self._nested(plan.input)
-        among = self.select(plan.among)
         same = " AND ".join(
-            f"({self._text(key, rows.names)}) IS NOT DISTINCT FROM keys.{self._quote(column)}"
-            for key, column in zip(plan.keys, plan.among.columns, strict=True)
+            f"{_operand(self._text(key, rows.names), key)} IS NOT DISTINCT FROM "
+            f"keys.{self._quote(touched)}"
+            for key, touched in zip(plan.keys, plan.among.columns, strict=True)
         )
-        exists = f"EXISTS (\n  SELECT 1 FROM {_indented(among.sql)} AS keys WHERE {same}\n)"
+        keys = f"{_indented(self._select(plan.among, 0))} AS keys"
+        exists = f"EXISTS {_indented(f'SELECT 1 FROM {keys} WHERE {same}')}"
         return rows._replace(where=(*rows.where, exists))
+
+
+def _all(conditions: tuple[str, ...]) -> str:
+    if len(conditions) == 1:
+        return conditions[0]
+    return " AND ".join(f"({condition})" for condition in conditions)
+
+
+def _operand(sql: str, expression: Expression) -> str:
+    return sql if isinstance(expression, exp.Column) else f"({sql})"
 
 
 def _is_renaming(plan: Project) -> bool:
