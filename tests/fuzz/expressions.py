@@ -92,7 +92,8 @@ class Expressions:
         choice = self._rng.random()
         if not pairs:
             return self.condition(1) if choice < 0.8 else "true"
-        one, other = self._rng.choice(pairs)
+        whole = [pair for pair in pairs if pair[0].kind == pair[1].kind == "int"]
+        one, other = self._rng.choice(whole if whole and self._rng.random() < 0.6 else pairs)
         sign = "=" if choice < 0.7 else self._rng.choice(COMPARISONS)
         texts = [f"{one.text} {sign} {other.text}"]
         if self._rng.random() < 0.3:

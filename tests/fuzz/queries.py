@@ -68,6 +68,8 @@ class _Queries:
         items = []
         for kind in kinds:
             fitting = [name for name, other in free if _fits(other, kind)]
+            wider = [name for name in fitting if dict(free)[name] != kind]
+            fitting = wider or fitting
             items.append(self._rng.choice(fitting) if fitting else "NULL")
         branches.append(f"SELECT {', '.join(items)} FROM ({right.sql}) AS {alias}")
         if self._rng.random() < 0.2:

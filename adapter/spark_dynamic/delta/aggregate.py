@@ -1,8 +1,10 @@
 """Aggregate below the root: the groups that changed rows belong to, before and after."""
 
 from spark_dynamic.delta.facts import Facts
+from spark_dynamic.delta.project import project
 from spark_dynamic.delta.states import old
 from spark_dynamic.plan.nodes import (
+    TOUCHED,
     Aggregate,
     Negate,
     Output,
@@ -13,7 +15,7 @@ from spark_dynamic.plan.nodes import (
 )
 
 
-def aggregate(node: Aggregate, delta: Plan | None, facts: Facts) -> Plan | None:
+def aggregate(node: Aggregate, delta: Plan, facts: Facts) -> Plan:
     """Δ(γ R) = γ(R′ ⋉ K) − γ(R ⋉ K), with K the keys of ΔR.
 
     At the root the stored result stands for γ(R), see `apply/groups.py`; here both sides are
@@ -30,8 +32,6 @@ def aggregate(node: Aggregate, delta: Plan | None, facts: Facts) -> Plan | None:
     >>> [type(term).__name__ for term in found.terms]
     ['Aggregate', 'Negate']
     """
-    if delta is None:
-        return None
     after, before = node.input, old(node.input, facts)
     if node.keys:
         among = touched_keys(node, delta)
@@ -42,5 +42,5 @@ def aggregate(node: Aggregate, delta: Plan | None, facts: Facts) -> Plan | None:
 
 def touched_keys(node: Aggregate, delta: Plan) -> Plan:
     """Return the keys of all changed rows, under names that nothing else has."""
-    outputs = tuple(Output(f"touched_{key.id}", key.expression) for key in node.keys)
-    return Project(delta, outputs)
+    outputs = tuple(Output(f"{TOUCHED}{key.id}", key.expression) for key in node.keys)
+    return project(Project(node.input, outputs), delta)

@@ -58,10 +58,36 @@ def bounds_of(delta: Plan, facts: Facts) -> dict[str, Bounds]:
             for condition in delta.conditions:
                 pair = equal_columns(condition)
                 for one, other in (pair, pair[::-1]) if pair else ():
-                    if one in found and other not in found:
+                    if one in found and other not in found and holds_for(found[one], delta, other):
                         found[other] = found[one]
             return found
     return {}
+
+
+def holds_for(bounds: Bounds, plan: Plan, id: str) -> bool:
+    """Tell whether a column that equals a bounded one lies between the same bounds.
+
+    Equality may compare other types than the bounds were found with: '10' < '9' as texts, but
+    not as numbers. Numbers and times are ordered alike in all types that they are compared in;
+    NaN has no place among bounds.
+    """
+    if isinstance(bounds.low, float) or isinstance(bounds.high, float):
+        return False
+    return not isinstance(bounds.low, str) or type_of(plan, id) == "string"
+
+
+def type_of(plan: Plan, id: str) -> str:
+    """Return the type of a column that comes from a source as it is, else nothing."""
+    match plan:
+        case Scan():
+            return next((field.type for field in plan.fields if field.id == id), "")
+        case Project():
+            expression = next((o.expression for o in plan.outputs if o.id == id), None)
+            is_passed_on = isinstance(expression, exp.Column)
+            return type_of(plan.input, expression.name) if is_passed_on and expression else ""
+        case Filter() | Negate() | Restrict() | Join():
+            return next((found for i in plan.inputs if (found := type_of(i, id))), "")
+    return ""
 
 
 def terms(delta: Plan) -> tuple[Plan, ...]:

@@ -12,20 +12,21 @@ from spark_dynamic.plan.nodes import Aggregate, Filter, Join, Plan, Project, Sca
 
 def differentiate(plan: Plan, facts: Facts) -> Plan | None:
     """Return the changes of a plan's rows as a plan; None if nothing can have changed."""
-    deltas = [differentiate(child, facts) for child in plan.inputs]
     if isinstance(plan, Scan):
         return scan(plan, facts)
-    if all(delta is None for delta in deltas):
+    deltas = [differentiate(child, facts) for child in plan.inputs]
+    changed = [delta for delta in deltas if delta is not None]
+    if not changed:
         return None
     match plan:
         case Filter():
-            return filter(plan, deltas[0])
+            return filter(plan, changed[0])
         case Project():
-            return project(plan, deltas[0])
+            return project(plan, changed[0])
         case UnionAll():
-            return union_all(plan, deltas)
+            return union_all(plan, changed)
         case Join():
             return inner_join(plan, deltas, facts)
         case Aggregate():
-            return aggregate(plan, deltas[0], facts)
+            return aggregate(plan, changed[0], facts)
     raise TypeError(type(plan).__name__)

@@ -4,7 +4,7 @@ from spark_dynamic.delta.analysis import terms
 from spark_dynamic.plan.nodes import Filter, Plan, Sum
 
 
-def filter(node: Filter, delta: Plan | None) -> Plan | None:
+def filter(node: Filter, delta: Plan) -> Plan:
     """Δ(σ R) = σ(ΔR).
 
     Needs neither state nor old rows.
@@ -16,7 +16,5 @@ def filter(node: Filter, delta: Plan | None) -> Plan | None:
     >>> filter(node, Scan(TableName("shop", "orders"), (), State.DELTA)).input.state.value
     'delta'
     """
-    if delta is None:
-        return None
     filtered = tuple(Filter(term, node.condition) for term in terms(delta))
     return Sum(filtered) if len(filtered) > 1 else filtered[0]

@@ -2,14 +2,14 @@
 
 from collections.abc import Sequence
 
-from spark_dynamic.delta.analysis import bounds_of, terms, within
+from spark_dynamic.delta.analysis import bounds_of, holds_for, terms, within
 from spark_dynamic.delta.facts import Bounds, Facts
 from spark_dynamic.delta.states import old
 from spark_dynamic.plan.expressions import equal_columns, used
 from spark_dynamic.plan.nodes import Join, Plan, Sum
 
 
-def inner_join(node: Join, deltas: Sequence[Plan | None], facts: Facts) -> Plan | None:
+def inner_join(node: Join, deltas: Sequence[Plan | None], facts: Facts) -> Plan:
     """Δ(R₁ ⋈ … ⋈ Rₙ) = Σᵢ R₁′ ⋈ … ⋈ Rᵢ₋₁′ ⋈ ΔRᵢ ⋈ Rᵢ₊₁ ⋈ … ⋈ Rₙ.
 
     One term per changed member, for any predicate and for self-joins, whose two sides are two
@@ -67,6 +67,6 @@ def _passed_on(node: Join, bounds: dict[str, Bounds], member: Plan) -> dict[str,
     for condition in node.conditions:
         pair = equal_columns(condition)
         for one, other in (pair, pair[::-1]) if pair else ():
-            if one in bounds and other in own:
+            if one in bounds and other in own and holds_for(bounds[one], member, other):
                 passed[other] = bounds[one]
     return passed

@@ -4,7 +4,7 @@ from spark_dynamic.delta.analysis import terms
 from spark_dynamic.plan.nodes import Plan, Project, Sum
 
 
-def project(node: Project, delta: Plan | None) -> Plan | None:
+def project(node: Project, delta: Plan) -> Plan:
     """Δ(π R) = π(ΔR).
 
     Bags keep duplicates, so nothing has to be counted.
@@ -15,7 +15,5 @@ def project(node: Project, delta: Plan | None) -> Plan | None:
     >>> project(node, Scan(TableName("shop", "orders"), (), State.DELTA)).input.state.value
     'delta'
     """
-    if delta is None:
-        return None
     projected = tuple(Project(term, node.outputs) for term in terms(delta))
     return Sum(projected) if len(projected) > 1 else projected[0]

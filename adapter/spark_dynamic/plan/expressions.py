@@ -29,7 +29,7 @@ def substitute(expression: Expression, values: Mapping[str, Expression]) -> Expr
     def change(node: Expression) -> Expression:
         if isinstance(node, exp.Column) and node.name in values:
             value = values[node.name].copy()
-            simple = isinstance(value, (exp.Column, exp.Literal, exp.Func, exp.Paren))
+            simple = isinstance(value, (exp.Column, exp.Literal, exp.Paren))
             return value if simple else exp.Paren(this=value)
         return node
 

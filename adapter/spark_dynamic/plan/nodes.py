@@ -16,6 +16,9 @@ from spark_dynamic.names import TableName
 
 Expression = exp.Expr
 
+# Begins the ids of the keys of changed rows, see `Restrict`.
+TOUCHED = "touched_"
+
 
 class State(Enum):
     """Which rows of a source a scan gives: those at either end of an interval, or its changes."""

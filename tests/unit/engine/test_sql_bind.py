@@ -191,11 +191,11 @@ def test_a_dotted_name_is_a_field_of_a_struct_if_no_relation_has_it() -> None:
 def test_a_constant_key_makes_groups_only_of_rows() -> None:
     sql = written("select 7 as x, count(*) as n from t group by x")
     assert "GROUP BY `key_" in sql and "TRUE AS `key_" in sql
-    assert "GROUP BY `a_1`" in written("select 7 as x, count(*) from t group by x, a")
+    assert "GROUP BY `a`" in written("select 7 as x, count(*) from t group by x, a")
 
 
 def test_the_fields_of_a_struct_keep_their_names() -> None:
-    assert "STRUCT(`a_1` AS A, `b_2` AS x)" in written("select struct(A, b as x) from t")
+    assert "STRUCT(`a` AS A, `b` AS x)" in written("select struct(A, b as x) from t")
 
 
 def test_the_parameter_of_a_lambda_hides_a_column() -> None:
