@@ -2,7 +2,7 @@
 
 import pytest
 from dbt.tests.util import run_dbt, run_dbt_and_capture
-from refreshes import actions, assert_equals_query, dbt, rows
+from tests.functional.refreshes import actions, assert_equals_query, dbt, rows
 
 INCREMENTAL = "{{ config(materialized='dynamic_table', refresh_mode='incremental') }}\n"
 ORDERS = INCREMENTAL + (
