@@ -16,6 +16,7 @@ from spark_dynamic.apply.storage import (
     storage_name,
 )
 from spark_dynamic.apply.view import has_applied, show_storage
+from spark_dynamic.changes.interval import Kind
 from spark_dynamic.config import OnConfigurationChange, RefreshMode
 from spark_dynamic.errors import EngineError, WarehouseError
 from spark_dynamic.frontier.history import changes_rows, records
@@ -31,6 +32,7 @@ from spark_dynamic.warehouse import Commit, Warehouse
 
 _ATTEMPTS = 5
 # A directory left behind by a build that was killed: the next number is free.
+_NO_FEED = ("DELTA_MISSING_CHANGE_DATA", "DELTA_CHANGE_DATA_FEED", "DELTA_CHANGE_TABLE_FEED")
 _LEFT_OVER = ("DELTA_CREATE_TABLE_WITH_NON_EMPTY_LOCATION", "LOCATION_ALREADY_EXISTS")
 
 
@@ -109,9 +111,20 @@ def _attempt(outcome: Outcome, cycle: Cycle, warehouse: Warehouse) -> bool:
 
 def _apply_changes(outcome: Outcome, cycle: Cycle, warehouse: Warehouse) -> bool:
     """Refresh incrementally; in mode auto, what fails is rebuilt in the same run."""
+    try:
+        return _apply_work(outcome, _work(outcome.plan, cycle, warehouse), cycle, warehouse)
+    except WarehouseError as error:
+        if not error.condition.startswith(_NO_FEED):
+            raise
+    # The change feed does not reach back that far, or not across a change of columns.
+    work = _work(outcome.plan, cycle, warehouse)
+    rewritten = {t: replace(i, kind=Kind.REWRITE) for t, i in work.intervals.items()}
+    return _apply_work(outcome, replace(work, intervals=rewritten), cycle, warehouse)
+
+
+def _apply_work(outcome: Outcome, work: Work, cycle: Cycle, warehouse: Warehouse) -> bool:
     plan, attempt = outcome.plan, str(uuid.uuid4())
     try:
-        work = _work(plan, cycle, warehouse)
         with incremental_statement(work, warehouse) as statement:
             outcome.rows_changed = work.rows_changed
             if statement is None:
@@ -123,6 +136,9 @@ def _apply_changes(outcome: Outcome, cycle: Cycle, warehouse: Warehouse) -> bool
     except (WarehouseError, NotIncremental) as error:
         if isinstance(error, WarehouseError) and error.is_conflict:
             return False
+        has_feed = any(interval.kind is not Kind.REWRITE for interval in work.intervals.values())
+        if isinstance(error, WarehouseError) and error.condition.startswith(_NO_FEED) and has_feed:
+            raise
         if plan.request.config.refresh_mode is not RefreshMode.AUTO:
             raise
         why = reason("INCREMENTAL_FAILED", str(error).splitlines()[0].rstrip("."))

@@ -21,18 +21,11 @@ class LeavesNoSchema:
                 project.adapter.drop_schema(schema)
 
 
-class DeltaEverywhere:
-    # Override: dbt-spark's clone wants the format of views too, which are cloned as views.
-    @pytest.fixture(scope="class")
-    def project_config_update(self):
-        return {"models": {"+file_format": "delta"}, "seeds": {"quote_columns": False}}
-
-
-class TestClonePossible(DeltaEverywhere, LeavesNoSchema, BaseClonePossible):
+class TestClonePossible(LeavesNoSchema, BaseClonePossible):
     pass
 
 
-class TestCloneNotPossible(DeltaEverywhere, LeavesNoSchema, BaseCloneNotPossible):
+class TestCloneNotPossible(LeavesNoSchema, BaseCloneNotPossible):
     pass
 
 

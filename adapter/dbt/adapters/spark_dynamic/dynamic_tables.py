@@ -96,6 +96,11 @@ class DynamicTables:
             self._adapter.warn(f"{request.view}: {plan.decision.warning}")
         return PlannedRefresh(plan, cycle, started_at)
 
+    def look(self) -> tuple[Cycle, DbtWarehouse]:
+        """Return a cycle for looking only: nothing of it is kept or written down."""
+        warehouse = DbtWarehouse(self._adapter)
+        return Cycle(_invocation_id(), warehouse.now(), self._known_state(warehouse)), warehouse
+
     def run(self, planned: PlannedRefresh) -> RefreshResponse:
         """Run what was planned."""
         plan, cycle = planned.plan, planned.cycle
