@@ -8,6 +8,8 @@ from fuzz.schemas import Row, Table, random_row, random_value
 
 Change = tuple[int, Row]
 
+BOUNDED = {"int", "bigint", "decimal(10,2)", "date", "string"}
+
 
 @dataclass(frozen=True)
 class Batch:
@@ -46,7 +48,7 @@ def random_batch(rng: random.Random, table: Table) -> Batch:
     bounds = tuple(
         name
         for place, (name, kind) in enumerate(table.columns.items())
-        if kind == "int" and rng.random() < 0.7 and _is_known(batch, place)
+        if kind in BOUNDED and rng.random() < 0.7 and _is_known(batch, place)
     )
     return Batch(batch.changes, batch.is_insert_only() and rng.random() < 0.8, bounds)
 

@@ -120,6 +120,10 @@ def _constant_value(node: Expression) -> Any:
         return datetime.datetime.fromisoformat(text)
     if isinstance(node, exp.Literal) and node.is_string:
         return node.this
+    if node.this.endswith("'"):
+        # A bound, which the engine writes as it is.
+        kind, text, _ = node.this.split("'")
+        return datetime.date.fromisoformat(text) if kind == "date" else text
     return Decimal(node.this) if "." in node.this else int(node.this)
 
 

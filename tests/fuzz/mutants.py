@@ -114,11 +114,11 @@ def bounds_of_a_wrong_column(patches: ExitStack) -> None:
 
 
 def bounds_too_narrow(patches: ExitStack) -> None:
-    """The largest changed key is left out."""
+    """Only the smallest changed key is looked for."""
 
     def narrow(node: Any, bounds: Any, member: Plan) -> Any:
         passed = right(node, bounds, member)
-        return {id: replace(bound, high=bound.high - 1) for id, bound in passed.items()}
+        return {id: replace(bound, high=bound.low) for id, bound in passed.items()}
 
     right = _patch(patches, inner_join, "_passed_on", narrow)
 
