@@ -106,12 +106,12 @@ class Expressions:
     # Groups
 
     def key(self) -> tuple[str, str]:
-        """Return a group key: mostly a column, never a constant."""
+        """Return a group key: mostly a column, seldom a constant."""
         exact = self._exact()
         if exact and self._rng.random() < 0.65:
             named = self._rng.choice(exact)
             return named.text, named.kind
-        if not exact:
+        if not exact or self._rng.random() < 0.1:
             return "coalesce(NULL, 'none')", "string"
         named = self._rng.choice(exact)
         if self._rng.random() < 0.5:

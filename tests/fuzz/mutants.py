@@ -188,7 +188,9 @@ def unused_key_pruned(patches: ExitStack) -> None:
 
     def pruned(plan: Plan, needed: set[str]) -> Plan:
         if isinstance(plan, Aggregate) and len(plan.keys) > 1:
-            plan = replace(plan, keys=tuple(k for k in plan.keys if k.id in needed) or plan.keys)
+            plan = replace(
+                plan, keys=tuple(k for k in plan.keys if k.id in needed) or plan.keys[:1]
+            )
         return right(plan, needed)
 
     right = _patch(patches, bind, "without_unused_columns", pruned)

@@ -164,6 +164,10 @@ class _Queries:
         choice = self._rng.random()
         if depth > 0 and self._budget.scans > 1 and choice < 0.45:
             inner = self.query(depth - 1)
+            if choice < 0.04:
+                columns = [(self._budget.name("c"), kind) for _, kind in inner.columns]
+                names = ", ".join(name for name, _ in columns)
+                return f"({inner.sql}) AS {alias}({names})", alias, columns
             if choice < 0.3:
                 return f"({inner.sql}) AS {alias}", alias, inner.columns
             self._budget.ctes.append((self._budget.name("cte"), inner))
@@ -211,7 +215,7 @@ class _Queries:
             places = [i for i, item in enumerate(items, 1) if item[1][0] == "g"]
             return f" GROUP BY {', '.join(map(str, places))}", items
         # A key need not be shown.
-        shown = [item for item in items if item[1][0] == "m" or self._rng.random() < 0.8]
+        shown = [item for item in items if item[1][0] == "m" or self._rng.random() < 0.6]
         return f" GROUP BY {', '.join(text for _, text, _ in keys)}", shown or items
 
 

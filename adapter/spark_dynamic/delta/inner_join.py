@@ -29,39 +29,39 @@ def inner_join(node: Join, deltas: Sequence[Plan | None], facts: Facts) -> Plan:
     >>> [(str(member.table), member.state.value) for member in term.members]
     [('s.b', 'delta'), ('s.a', 'new')]
     """
+    olds = [old(member, facts) for member in node.members]
+    links = [used(condition) for condition in node.conditions]
     found: list[Plan] = []
     for i, delta in enumerate(deltas):
-        if delta is None:
-            continue
-        others = [
-            member if j < i else old(member, facts)
-            for j, member in enumerate(node.members)
-            if j != i
-        ]
-        found += [_term(node, term, others, bounds_of(term, facts)) for term in terms(delta)]
+        if delta is not None:
+            others = [*node.members[:i], *olds[i + 1 :]]
+            found += [_term(node, term, others, links, facts) for term in terms(delta)]
     return Sum(tuple(found)) if len(found) > 1 else found[0]
 
 
-def _term(node: Join, first: Plan, others: list[Plan], bounds: dict[str, Bounds]) -> Plan:
+def _term(
+    node: Join, first: Plan, others: list[Plan], links: list[set[str]], facts: Facts
+) -> Plan:
     members, seen = [first], set(first.columns)
+    bounds = bounds_of(first, facts)
     while others:
-        following = next((m for m in others if _connected(node, seen, m)), others[0])
+        following = next((m for m in others if _connected(links, seen, m)), others[0])
         others = [member for member in others if member is not following]
         members.append(within(following, _passed_on(node, bounds, following)))
         seen |= set(following.columns)
     return Join(tuple(members), node.conditions)
 
 
-def _connected(node: Join, seen: set[str], member: Plan) -> bool:
+def _connected(links: list[set[str]], seen: set[str], member: Plan) -> bool:
+    """Tell whether a condition links a member with what was joined before."""
     own = set(member.columns)
-    return any(
-        used(condition) & seen and used(condition) & own and used(condition) <= seen | own
-        for condition in node.conditions
-    )
+    return any(link & seen and link & own and link <= seen | own for link in links)
 
 
 def _passed_on(node: Join, bounds: dict[str, Bounds], member: Plan) -> dict[str, Bounds]:
     """Return the bounds of a member's columns that are set equal to bounded ones."""
+    if not bounds:
+        return {}
     own = set(member.columns)
     passed: dict[str, Bounds] = {}
     for condition in node.conditions:

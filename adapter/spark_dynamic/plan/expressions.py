@@ -33,7 +33,7 @@ def substitute(expression: Expression, values: Mapping[str, Expression]) -> Expr
             return value if simple else exp.Paren(this=value)
         return node
 
-    return expression.copy().transform(change)
+    return expression.transform(change)
 
 
 def equal_columns(condition: Expression) -> tuple[str, str] | None:

@@ -137,8 +137,9 @@ class _TextBinder:
         plan, scope = self._from(select, ctes)
         where = select.args.get("where")
         if where is not None:
-            refuse_aggregates(where.this, "WHERE")
-            plan = filtered(plan, self.expression(where.this, scope))
+            condition = self.expression(where.this, scope)
+            refuse_aggregates(condition, "WHERE")
+            plan = filtered(plan, condition)
         items = self._items(select, scope)
         aggregates = any(_aggregates(item) for _, item in items)
         having, order = select.args.get("having"), select.args.get("order")
@@ -183,8 +184,8 @@ class _TextBinder:
             before = Scope(list(scope.relations), list(scope.merged), list(scope.shown))
             members.append(self._relation(join.this, scope, ctes))
             if join.args.get("on") is not None:
-                refuse_aggregates(join.args["on"], "ON")
                 conditions.append(self.expression(join.args["on"], scope))
+                refuse_aggregates(conditions[-1], "ON")
             if join.args.get("using"):
                 if any(earlier.kind == "CROSS" for earlier in select.args["joins"]):
                     # A comma reads like CROSS, but binds less tightly than JOIN … USING.
@@ -283,7 +284,7 @@ class _TextBinder:
                 raise NotIncremental("SYNTAX_NOT_KNOWN", f"the name {node.sql()}")
             return found
 
-        return expression.copy().transform(change)
+        return expression.transform(change)
 
 
 def _own_name(item: Expression) -> str | None:

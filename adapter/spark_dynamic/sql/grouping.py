@@ -126,11 +126,12 @@ class _Groups:
     def __init__(self, ids: Ids, keys: tuple[Output, ...]) -> None:
         self._ids = ids
         self._keys = {_text(key.expression): key.id for key in keys}
+        self._kinds = {type(key.expression) for key in keys}
         self.measures: dict[str, Measure] = {}
 
     def over(self, expression: Expression) -> Expression:
         """Replace aggregates by measures and key expressions by keys."""
-        result = self._replace(expression)
+        result = self._replace(expression.copy())
         known = set(self._keys.values()) | {m.id for m in self.measures.values()}
         strangers = used(result) - known
         if strangers:
@@ -138,19 +139,22 @@ class _Groups:
         return result
 
     def _replace(self, node: Expression) -> Expression:
-        key = self._keys.get(_text(node))
-        if key is not None:
-            return _column(key)
+        """Return a tree in which parts were replaced; it is changed on the way."""
+        if type(node.unnest()) in self._kinds:
+            key = self._keys.get(_text(node))
+            if key is not None:
+                return _column(key)
         inner = node.this if isinstance(node, exp.Filter) else node
         if is_aggregate(inner):
             return _column(self._measure(node).id)
-        if not isinstance(node, exp.Paren) and isinstance(node, exp.Anonymous):
+        if isinstance(node, exp.Anonymous):
             # It might aggregate without our knowing; Spark's plan would show it only as a text.
             raise NotIncremental("SYNTAX_NOT_KNOWN", f"the function {node.name} beside GROUP BY")
-        copy = node.copy()
-        for child in list(copy.iter_expressions()):
-            child.replace(self._replace(child))
-        return copy
+        for child in list(node.iter_expressions()):
+            changed = self._replace(child)
+            if changed is not child:
+                child.replace(changed)
+        return node
 
     def _measure(self, node: Expression) -> Measure:
         function, argument = read_measure(node)

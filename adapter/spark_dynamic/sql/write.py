@@ -1,7 +1,6 @@
 """From a plan to SQL: nested selects, with a weight column wherever rows are weighted."""
 
 from collections.abc import Mapping
-from textwrap import indent
 from typing import NamedTuple, Protocol
 
 from sqlglot import exp
@@ -73,8 +72,9 @@ class Writer:
         self._sources = sources
         self._dialect = dialect
         self._quote = quote if dialect is SparkDynamic else _double_quote
-        # By identity; an expression is kept with its text, so that no other takes its place.
+        # By identity; what was written is kept with its text, so that nothing takes its place.
         self._known: dict[int, tuple[Expression, str]] = {}
+        self._nested_plans: dict[int, tuple[Plan, Rows]] = {}
 
     def weighted(self, plan: Plan) -> str:
         """Return a plan's rows with their weights; 1 if nothing says otherwise."""
@@ -89,7 +89,8 @@ class Writer:
         """Return an expression over the columns of a plan; one that recurs is written once."""
         known = self._known.get(id(expression))
         if known is None:
-            known = self._known[id(expression)] = (expression, expression.sql(self._dialect))
+            sql = expression.sql(self._dialect, comments=False)
+            known = self._known[id(expression)] = (expression, sql)
         return known[1]
 
     def column(self, id: str) -> str:
@@ -164,8 +165,16 @@ class Writer:
         return rows
 
     def _nested(self, plan: Plan) -> Rows:
-        written = self.select(plan)
-        return Rows(_indented(written.sql), weights=(WEIGHT,) if written.is_weighted else ())
+        """Return a plan in parentheses; the terms of a delta have many a part in common."""
+        known = self._nested_plans.get(id(plan))
+        if known is None:
+            written = self.select(plan)
+            weights = (WEIGHT,) if written.is_weighted else ()
+            known = self._nested_plans[id(plan)] = (
+                plan,
+                Rows(_indented(written.sql), (), weights),
+            )
+        return known[1]
 
     def _scan(self, scan: Scan) -> Rows:
         relation = self._sources.relation(scan.table, scan.state)
@@ -175,7 +184,9 @@ class Writer:
     def _text(self, expression: Expression, names: Mapping[str, Expression]) -> str:
         if not names:
             return self.expression(expression)
-        return substitute(expression, names).sql(self._dialect)
+        if isinstance(expression, exp.Column):
+            return self._quote(names[expression.name].name)
+        return substitute(expression, names).sql(self._dialect, comments=False, copy=False)
 
     def _named(self, expression: Expression, id: str, names: Mapping[str, Expression]) -> str:
         if not names and isinstance(expression, exp.Column) and expression.name == id:
@@ -210,22 +221,20 @@ class Writer:
 
     def _join(self, plan: Join) -> Rows:
         """Join the members in their order, each condition as soon as its columns are there."""
-        remaining = list(plan.conditions)
+        remaining = [(condition, used(condition)) for condition in plan.conditions]
         seen: set[str] = set()
         weights: list[str] = []
         clauses: list[str] = []
         for number, member in enumerate(plan.members):
-            written = self.select(member)
+            rows = self._nested(member)
             alias = f"member_{number}"
-            if written.is_weighted:
-                weights.append(f"{alias}.{WEIGHT}")
+            weights += [f"{alias}.{weight}" for weight in rows.weights]
             seen |= set(member.columns)
-            clause = f"{_indented(written.sql)} AS {alias}"
+            clause = f"{rows.body} AS {alias}"
             if number:
-                ready = [c for c in remaining if used(c) <= seen]
-                remaining = [c for c in remaining if not used(c) <= seen]
-                on = _all(tuple(self.expression(c) for c in ready))
-                clause = f"JOIN {clause} ON {on}" if ready else f"CROSS JOIN {clause}"
+                ready = tuple(self.expression(c) for c, needed in remaining if needed <= seen)
+                remaining = [(c, needed) for c, needed in remaining if not needed <= seen]
+                clause = f"JOIN {clause} ON {_all(ready)}" if ready else f"CROSS JOIN {clause}"
             clauses.append(clause)
         return Rows("\n".join(clauses), weights=tuple(weights))
 
@@ -286,7 +295,9 @@ def _weight(weights: tuple[str, ...], factor: int) -> str:
 
 
 def _indented(sql: str) -> str:
-    return f"(\n{indent(sql, '  ')}\n)"
+    # No text in quotes has a line break: it is written as an escape.
+    lines = sql.replace("\n", "\n  ")
+    return f"(\n  {lines}\n)"
 
 
 def _cast(sql: str, type: str) -> str:
