@@ -15,16 +15,17 @@ def embedded_home(tmp_path_factory: pytest.TempPathFactory):
         yield
 
 
-# The data are tiny and the JVM lives for minutes: further tasks, generated code and the second
-# compiler cost more than they gain.
-SMALL_AND_SHORT = {
+# The data are tiny, but there are many of them: further tasks and generated code cost more than
+# they gain, and so do the processes that Hadoop starts for `chmod` and `readlink`.
+SMALL_AND_MANY = {
     "spark.sql.shuffle.partitions": "1",
     "spark.databricks.delta.snapshotPartitions": "1",
     "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
     "spark.sql.adaptive.enabled": "false",
+    "spark.delta.logStore.file.impl": "io.delta.storage.LocalLogStore",
     "spark.driver.extraJavaOptions": (
-        "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=256m -XX:+UseSerialGC "
-        "-Dderby.system.durability=test"
+        "-XX:+UseSerialGC -Xms1500m -Xmn800m -XX:MetaspaceSize=300m -Dderby.system.durability=test"
     ),
 }
 
@@ -34,5 +35,5 @@ def dbt_profile_target():
     return {
         "type": "spark_dynamic",
         "threads": 2,
-        "server_side_parameters": dict(SMALL_AND_SHORT),
+        "server_side_parameters": dict(SMALL_AND_MANY),
     }

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from dbt.cli.main import dbtRunner
-from tests.conftest import SMALL_AND_SHORT
+from tests.conftest import SMALL_AND_MANY
 
 REPOSITORY = Path(__file__).parents[2]
 PROFILE = """
@@ -26,7 +26,7 @@ def check_out(directory: Path) -> Path:
     project = directory / "integration_tests"
     shutil.copytree(REPOSITORY / "integration_tests", project, ignore=ignored)
     (project / "packages.yml").write_text(f"packages:\n  - local: {REPOSITORY}\n")
-    (project / "profiles.yml").write_text(PROFILE % SMALL_AND_SHORT)
+    (project / "profiles.yml").write_text(PROFILE % SMALL_AND_MANY)
     return project
 
 

@@ -22,6 +22,7 @@ from spark_dynamic.refresh.cycle import Cycle
 from spark_dynamic.refresh.maintenance import Maintenance
 from spark_dynamic.refresh.plan import Plan as RefreshPlan
 from spark_dynamic.refresh.sources import intervals
+from spark_dynamic.refresh.upkeep import Upkeep
 from spark_dynamic.sql.dialect import SparkDynamic
 from spark_dynamic.sql.write import Relation, Writer
 from spark_dynamic.warehouse import Warehouse
@@ -53,13 +54,17 @@ def explain_refresh(plan: RefreshPlan, cycle: Cycle, warehouse: Warehouse) -> li
         Line("action", f"{decision.action} {decision.detail}".strip()),
         Line("reason", str(decision.reason) or "-"),
     ]
-    if plan.maintenance is None:
-        return [*lines, *_sources(plan, cycle, warehouse), Line("sql", plan.query or "-")]
-    lines += [Line("plan", text) for text in _tree(plan.maintenance)]
+    upkeep = Upkeep(plan.request, plan.analysis, plan.verdict, cycle, warehouse)
+    refusal = upkeep.refusal()
+    if upkeep.found is not None:
+        lines += [Line("plan", text) for text in _tree(upkeep.found)]
+    else:
+        lines.append(Line("plan", f"not incremental: {refusal}"))
     lines += _sources(plan, cycle, warehouse)
-    if decision.action in ("FULL", "REINITIALIZE"):
+    if plan.query:
         lines.append(Line("sql", plan.query))
-    lines.append(Line("delta", _delta(plan.maintenance)))
+    if upkeep.found is not None:
+        lines.append(Line("delta", _delta(upkeep.found)))
     return lines
 
 

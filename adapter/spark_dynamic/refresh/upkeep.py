@@ -53,15 +53,20 @@ class Upkeep:
 
     def is_cosmetic(self, record: Record) -> bool:
         """Tell whether a changed text still means what the record was made from."""
-        if not record.fingerprint or always_full(self._analysis, self._verdict):
+        if not record.fingerprint or self.refusal() is not None or self.found is None:
             return False
+        return self.found.fingerprint == record.fingerprint
+
+    def refusal(self) -> Reason | None:
+        """Return why the query cannot be maintained at all; None if it can."""
+        full = always_full(self._analysis, self._verdict)
+        if full is not None:
+            return full
         newest = {
             table: self._cycle.catalog.history(self._warehouse, table)[0].version
             for table in self._analysis.tables()
         }
-        if self._look(newest) is not None or self.found is None:
-            return False
-        return self.found.fingerprint == record.fingerprint
+        return self._look(newest)
 
     def _look(self, versions: dict[TableName, int]) -> Reason | None:
         if self.found is not None or self._refusal is not None:

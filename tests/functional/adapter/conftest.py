@@ -3,6 +3,7 @@
 import re
 
 import pytest
+from tests.conftest import SMALL_AND_MANY
 
 # A failing assertion in dbt's classes shows its values.
 pytest.register_assert_rewrite("dbt.tests.adapter")
@@ -32,19 +33,13 @@ def dbt_profile_target():
         "type": "spark_dynamic",
         "threads": 2,
         "server_side_parameters": {
+            **SMALL_AND_MANY,
             # Tables that a fixture creates by hand name no format, and some are updated later.
             "spark.sql.sources.default": "delta",
-            # The data are tiny; every further task only costs time.
-            "spark.sql.shuffle.partitions": "1",
-            "spark.databricks.delta.snapshotPartitions": "1",
-            # Compiling a query takes longer than interpreting it does.
-            "spark.sql.codegen.wholeStage": "false",
-            "spark.sql.codegen.factoryMode": "NO_CODEGEN",
-            "spark.sql.adaptive.enabled": "false",
-            "spark.driver.extraJavaOptions": (
-                "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=256m -XX:+UseSerialGC "
-                "-Dderby.system.durability=test"
-            ),
+            # No class looks at these.
+            "spark.databricks.delta.stats.collect": "false",
+            "spark.databricks.delta.stats.skipping": "false",
+            "spark.databricks.delta.writeChecksumFile.enabled": "false",
         },
     }
 

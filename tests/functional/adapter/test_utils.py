@@ -1,5 +1,7 @@
 """dbt's cross-database macros and type macros."""
 
+import inspect
+
 import pytest
 from dbt.tests.adapter.utils import fixture_get_intervals_between
 from dbt.tests.adapter.utils.data_types.test_type_bigint import BaseTypeBigInt
@@ -44,6 +46,7 @@ from dbt.tests.adapter.utils.test_split_part import BaseSplitPart
 from dbt.tests.adapter.utils.test_string_literal import BaseStringLiteral
 from dbt.tests.adapter.utils.test_timestamps import BaseCurrentTimestamps
 from dbt.tests.adapter.utils.test_validate_sql import BaseValidateSqlMethod
+from dbt.tests.util import run_dbt
 
 
 @pytest.fixture(scope="class")
@@ -52,8 +55,98 @@ def project_config_update():
     return {"seeds": {"+file_format": "parquet"}}
 
 
-class TestAnyValue(BaseAnyValue):
-    pass
+class AnsiDates(BaseGetIntervalsBetween):
+    # Override: dates as ANSI SQL writes them.
+    def models(self):
+        query = fixture_get_intervals_between.models__test_get_intervals_between_sql
+        query = query.replace("09/01/2023", "2023-09-01").replace("09/12/2023", "2023-09-12")
+        return {
+            "test_get_intervals_between.yml": (
+                fixture_get_intervals_between.models__test_get_intervals_between_yml
+            ),
+            "test_get_intervals_between.sql": query,
+        }
+
+
+class PowersOfTwo(BaseGetPowersOfTwo):
+    # Override: dbt's file names another model, so that nothing would be checked.
+    def models(self):
+        found = inspect.unwrap(BaseGetPowersOfTwo.models)(self)
+        text = found["test_get_powers_of_two.yml"]
+        return {
+            **found,
+            "test_get_powers_of_two.yml": text.replace("test_powers", "test_get_powers"),
+        }
+
+
+# The whole test of each is a `dbt build`: one project builds them all, in a fraction of the time.
+ONLY_BUILT = [
+    BaseAnyValue,
+    BaseBoolOr,
+    BaseCast,
+    BaseCastBoolToText,
+    BaseConcat,
+    BaseDate,
+    BaseDateAdd,
+    BaseDateDiff,
+    BaseDateSpine,
+    BaseDateTrunc,
+    BaseEscapeSingleQuotesBackslash,
+    BaseGenerateSeries,
+    AnsiDates,
+    PowersOfTwo,
+    BaseHash,
+    BaseLastDay,
+    BaseLength,
+    BaseListagg,
+    BaseNullCompare,
+    BasePosition,
+    BaseReplace,
+    BaseRight,
+    BaseSafeCast,
+    BaseSplitPart,
+    BaseStringLiteral,
+]
+
+
+def files(kind, classes=ONLY_BUILT):
+    """Return the files that fixtures of dbt's classes hold; no class may shadow another's."""
+    found = {}
+    for one in classes:
+        fixture = getattr(one, kind, lambda self: {})
+        for name, text in inspect.unwrap(fixture)(one()).items():
+            assert found.setdefault(name, text) == text, f"{one.__name__} clashes over {name}"
+    return found
+
+
+class TestMacros:
+    @pytest.fixture(scope="class")
+    def project_config_update(self, project_config_update):
+        of_dateadd = inspect.unwrap(BaseDateAdd.project_config_update)(BaseDateAdd())
+        return {"seeds": {**project_config_update["seeds"], **of_dateadd["seeds"]}}
+
+    @pytest.fixture(scope="class")
+    def seeds(self):
+        return files("seeds")
+
+    @pytest.fixture(scope="class")
+    def models(self):
+        return files("models")
+
+    @pytest.fixture(scope="class")
+    def macros(self):
+        return files("macros")
+
+    @pytest.fixture(scope="class")
+    def checked(self, project):
+        """The models of which some test passed; a test that fails fails the build."""
+        results = [result for result in run_dbt(["build"]) if result.status == "pass"]
+        return {node.split(".")[-1] for result in results for node in result.node.depends_on_nodes}
+
+    @pytest.mark.parametrize("one", ONLY_BUILT)
+    def test_every_model_of_a_class_is_built_and_checked(self, checked, one):
+        models = {name.removesuffix(".sql") for name in files("models", [one]) if ".sql" in name}
+        assert models and models <= checked
 
 
 class TestArrayAppend(BaseArrayAppend):
@@ -65,22 +158,6 @@ class TestArrayConcat(BaseArrayConcat):
 
 
 class TestArrayConstruct(BaseArrayConstruct):
-    pass
-
-
-class TestBoolOr(BaseBoolOr):
-    pass
-
-
-class TestCast(BaseCast):
-    pass
-
-
-class TestCastBoolToText(BaseCastBoolToText):
-    pass
-
-
-class TestConcat(BaseConcat):
     pass
 
 
@@ -100,31 +177,7 @@ class TestCurrentTimestamps(BaseCurrentTimestamps):
         return None
 
 
-class TestDate(BaseDate):
-    pass
-
-
-class TestDateAdd(BaseDateAdd):
-    pass
-
-
-class TestDateDiff(BaseDateDiff):
-    pass
-
-
-class TestDateSpine(BaseDateSpine):
-    pass
-
-
-class TestDateTrunc(BaseDateTrunc):
-    pass
-
-
 class TestEquals(BaseEquals):
-    pass
-
-
-class TestEscapeSingleQuotes(BaseEscapeSingleQuotesBackslash):
     pass
 
 
@@ -132,77 +185,11 @@ class TestExcept(BaseExcept):
     pass
 
 
-class TestGenerateSeries(BaseGenerateSeries):
-    pass
-
-
-class TestGetIntervalsBetween(BaseGetIntervalsBetween):
-    # Override: dates as ANSI SQL writes them.
-    @pytest.fixture(scope="class")
-    def models(self):
-        query = fixture_get_intervals_between.models__test_get_intervals_between_sql
-        query = query.replace("09/01/2023", "2023-09-01").replace("09/12/2023", "2023-09-12")
-        return {
-            "test_get_intervals_between.yml": (
-                fixture_get_intervals_between.models__test_get_intervals_between_yml
-            ),
-            "test_get_intervals_between.sql": query,
-        }
-
-
-class TestGetPowersOfTwo(BaseGetPowersOfTwo):
-    pass
-
-
-class TestHash(BaseHash):
-    pass
-
-
 class TestIntersect(BaseIntersect):
     pass
 
 
-class TestLastDay(BaseLastDay):
-    pass
-
-
-class TestLength(BaseLength):
-    pass
-
-
-class TestListagg(BaseListagg):
-    pass
-
-
 class TestMixedNullCompare(BaseMixedNullCompare):
-    pass
-
-
-class TestNullCompare(BaseNullCompare):
-    pass
-
-
-class TestPosition(BasePosition):
-    pass
-
-
-class TestReplace(BaseReplace):
-    pass
-
-
-class TestRight(BaseRight):
-    pass
-
-
-class TestSafeCast(BaseSafeCast):
-    pass
-
-
-class TestSplitPart(BaseSplitPart):
-    pass
-
-
-class TestStringLiteral(BaseStringLiteral):
     pass
 
 

@@ -25,8 +25,9 @@ sources:
     schema: "{{ target.schema }}"
     tables: [{name: raw_orders}, {name: lines}]
 models:
-  - name: by_region
-    data_tests: [equals_full_refresh]
+  - {name: orders, data_tests: [equals_full_refresh]}
+  - {name: by_region, data_tests: [equals_full_refresh]}
+  - {name: both, data_tests: [equals_full_refresh]}
 """
 NAMES = ["orders", "by_region", "large", "both", "counted"]
 
@@ -76,8 +77,6 @@ class TestChain:
         shown = self.operation("dynamic_table_explain", "{model: large}", passes=False)
         assert "SOURCE_MISSING" in shown
         assert actions(dbt("run")) == dict.fromkeys(NAMES, "FULL/INITIAL_BUILD")
-        self.check(project)
-        assert actions(dbt("run")) == dict.fromkeys(NAMES, "NO_DATA")
 
         project.run_sql("insert into {schema}.lines values (2, 20), (2, 20), (3, 2)")
         project.run_sql("insert into {schema}.raw_orders values (4, 'w')")
@@ -107,13 +106,12 @@ class TestChain:
         )
         self.check(project)
 
-        for name in NAMES:
-            assert "equals its query" in self.operation("verify", f"{{model: {name}}}")
+        assert "both equals its query" in self.operation("verify", "{model: both}")
         project.run_sql("delete from {schema}.by_region__dyn where region = 'S'")
         shown = self.operation("verify", "{model: by_region}", passes=False)
         assert "only in the query | 1 | S" in shown
-        [failed] = run_dbt(["test"], expect_pass=False)
-        assert failed.failures == 1
+        failures = {r.node.name: r.failures for r in run_dbt(["test"], expect_pass=False)}
+        assert sorted(failures.values()) == [0, 0, 1]
 
     def operation(self, name: str, arguments: str, passes: bool = True) -> str:
         command = ["run-operation", name, "--args", arguments]
