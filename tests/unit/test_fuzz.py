@@ -26,7 +26,7 @@ def test_a_case_that_once_failed_passes(path: Path) -> None:
 @pytest.mark.parametrize("seed", [FIXED_SEED, VARYING_SEED], ids=("fixed", "varying"))
 def test_random_cases_pass(seed: int) -> None:
     print(f"from seed {seed}")
-    report = run(seed, 250, interpret_every=3, most=1)
+    report = run(seed, 250, interpret_every=3, shrunk=True, most=1)
     assert not report.failures, report.summary()
     assert not report.unused_rules()
     # The grammar is what the engine takes: hardly anything is refused, here or by DuckDB.

@@ -8,7 +8,6 @@ import re
 from collections.abc import Callable, Mapping
 from itertools import count
 
-import sqlglot
 from sqlglot import exp
 
 from spark_dynamic.names import TableName
@@ -25,7 +24,7 @@ from spark_dynamic.plan.nodes import (
 )
 from spark_dynamic.plan.normalise import filtered, joined, without_unused_columns
 from spark_dynamic.sql import grouping
-from spark_dynamic.sql.dialect import SparkDynamic
+from spark_dynamic.sql.dialect import SparkDynamic, parsed
 from spark_dynamic.sql.measures import is_aggregate
 from spark_dynamic.sql.pin import Query as Text
 from spark_dynamic.sql.pin import ViewQuery
@@ -71,7 +70,8 @@ class Binder:
 
     def text(self, text: Text, schema: str) -> tuple[Plan, list[Named]]:
         """Bind a text; views that it reads are bound by their own texts."""
-        tree = sqlglot.parse_one(text.text, dialect=SparkDynamic)
+        # A tree of its own: two readings of one view are two aggregations.
+        tree = parsed(text.text).copy()
         self._trees.append(tree)
         return _TextBinder(self, text, schema).query(tree, {})
 

@@ -3,6 +3,7 @@
 Each override is a case in which sqlglot would silently change what a query means.
 """
 
+from functools import lru_cache
 from typing import Any, ClassVar
 
 import sqlglot
@@ -50,6 +51,12 @@ class SparkDynamic(Databricks):
         }
 
 
+@lru_cache(maxsize=64)
+def parsed(text: str) -> exp.Expr:
+    """Return the tree of a text, which nobody may change; it is asked for more than once."""
+    return sqlglot.parse_one(text, dialect=SparkDynamic)
+
+
 def rendered(text: str) -> str:
     """Return a text as sqlglot reads and writes it."""
-    return sqlglot.parse_one(text, dialect=SparkDynamic).sql(dialect=SparkDynamic)
+    return parsed(text).sql(dialect=SparkDynamic)

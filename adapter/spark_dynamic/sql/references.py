@@ -3,11 +3,10 @@
 from dataclasses import dataclass
 from typing import Any
 
-import sqlglot
 from sqlglot import exp
 
 from spark_dynamic.names import TableName
-from spark_dynamic.sql.dialect import SparkDynamic
+from spark_dynamic.sql.dialect import parsed
 
 _READ_NO_TABLE = {
     "range", "explode", "explode_outer", "posexplode", "posexplode_outer", "inline",
@@ -49,7 +48,7 @@ def find_references(text: str, schema: str) -> References:
     [('d.t', 25, 26, False), ('s.u', 45, 48, True)]
     """
     try:
-        tree = sqlglot.parse_one(text, dialect=SparkDynamic)
+        tree = parsed(text)
     except Exception as error:
         # sqlglot raises more than its own errors on text it does not know.
         raise Unreadable(str(error).splitlines()[0]) from error
