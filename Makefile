@@ -25,7 +25,7 @@ endef
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-adapter test-fast lint format lock wheel jars clean
+.PHONY: help demo test test-adapter test-fast fuzz lint format lock wheel jars clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -46,6 +46,10 @@ test-adapter: $(JARS) ## Run all classes of dbt-tests-adapter on a real Spark (h
 
 test-fast: lint ## Run lint and unit tests, without Spark
 	$(BIN)/python -m pytest tests/unit
+
+# CASES=1000 runs so many; SEED=7 begins with that one, else the first seed is random.
+fuzz: $(INSTALLED) ## Check deltas of random queries over random changes on DuckDB (15 minutes)
+	PYTHONPATH=tests $(BIN)/python -m fuzz --cases $(or $(CASES),20000) --seed $(or $(SEED),0)
 
 lint: $(INSTALLED) ## Check style, types and file lengths
 	$(BIN)/ruff check .

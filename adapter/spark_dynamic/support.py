@@ -19,6 +19,15 @@ class Reason:
 
 NONE = Reason("", "")
 
+
+class NotIncremental(Exception):
+    """A query, or a part of one, that cannot be kept up to date from changes alone."""
+
+    def __init__(self, code: str, detail: str) -> None:
+        self.reason = reason(code, detail)
+        super().__init__(str(self.reason))
+
+
 _SENTENCES = {
     # Asked for, or the first time.
     "INITIAL_BUILD": "The table did not exist yet.",
@@ -26,10 +35,6 @@ _SENTENCES = {
     "CONFIGURED_FULL": "The model has refresh_mode='full'.",
     "EMPTY_RUN": "The run was --empty or --sample; the next normal run rebuilds the table.",
     # The query cannot be kept up to date from changes alone.
-    "INCREMENTAL_NOT_AVAILABLE": (
-        "This version refreshes in full whenever a source has changed. "
-        "Use refresh_mode='full' to say that this is intended."
-    ),
     "TEXT_NOT_READABLE": (
         "The query cannot be pinned to versions of its sources: {detail}. "
         "It runs as written, on every run."
@@ -47,6 +52,45 @@ _SENTENCES = {
         "A function of your own that never does can be listed in immutable_functions."
     ),
     "CLOCK_FUNCTION": "The query calls {detail}, so its result changes with the time.",
+    "OUTER_JOIN": "The query has a {detail}, which is not refreshed incrementally yet.",
+    "SEMI_JOIN": "The query has a {detail}, which is not refreshed incrementally yet.",
+    "DISTINCT": "The query has a SELECT DISTINCT, which is not refreshed incrementally yet.",
+    "SET_OPERATION": (
+        "The query has {detail}; of the set operations only UNION ALL is refreshed incrementally."
+    ),
+    "WINDOW_FUNCTION": (
+        "The query has a window function ({detail}), which is not refreshed incrementally yet."
+    ),
+    "LIMIT": "The query has a LIMIT or OFFSET, which is not refreshed incrementally yet.",
+    "SUBQUERY": (
+        "The query has a subquery in an expression, which is not refreshed incrementally yet. "
+        "A join does the same."
+    ),
+    "TABLE_FUNCTION": ("The query reads from {detail}, which is not refreshed incrementally yet."),
+    "RECURSION": "The query is recursive, which is not refreshed incrementally.",
+    "GROUPING_SETS": (
+        "The query groups by ROLLUP, CUBE or GROUPING SETS, which is not refreshed "
+        "incrementally yet."
+    ),
+    "AGGREGATE_FUNCTION": (
+        "The aggregate function {detail} is not refreshed incrementally yet; count, sum, avg, "
+        "min and max are."
+    ),
+    "AGGREGATE_DISTINCT": "The query has {detail}, which is not refreshed incrementally yet.",
+    "FLOAT_DECIDES": (
+        "Rows are chosen or grouped by {detail}, a floating-point aggregate whose last digits "
+        "depend on the order of rows. Aggregate decimals instead."
+    ),
+    "TYPE_NOT_SUPPORTED": (
+        "Rows with a column of type {detail} cannot be told apart by a hash, so their changes "
+        "cannot be applied."
+    ),
+    "SYNTAX_NOT_KNOWN": "The query has a part that is not refreshed incrementally: {detail}.",
+    "OPERATORS_DIFFER": (
+        "Spark sees other operators in the query than were read from its text: {detail}."
+    ),
+    "CHEAPER": "A full refresh is expected to be faster: {detail}.",
+    "INCREMENTAL_FAILED": "The incremental refresh failed: {detail}.",
     # The stored table cannot be carried on.
     "DEFINITION_CHANGED": "The query, or a view that it reads, was changed.",
     "CONFIG_CHANGED": "The storage was reconfigured: {detail}.",
@@ -56,6 +100,8 @@ _SENTENCES = {
     "AFTER_EMPTY_RUN": "The last run was --empty or --sample and left no state.",
     "FOREIGN_COMMIT": "Something else wrote to the table's storage: {detail}.",
     "SOURCE_REPLACED": "{detail} was dropped and created again.",
+    "STORAGE_FORM": "The storage was built without what an incremental refresh needs.",
+    "UPSTREAM_REBUILT": "{detail} was built anew, with another table behind it.",
     "HISTORY_LOST": "The history of {detail} no longer reaches back to the last refresh.",
 }
 

@@ -55,6 +55,11 @@ class Relation:
         """Tell whether the table has versions."""
         return self.view is None and self.provider == "delta"
 
+    @property
+    def has_feed(self) -> bool:
+        """Tell whether the table keeps a change feed now; it may have begun lately."""
+        return self.has_property("delta.enableChangeDataFeed", "true")
+
     def has_property(self, key: str, value: str) -> bool:
         """Tell whether a table property has a value (Spark prints them as one text)."""
         return f"{key}={value}" in self.properties.strip("[]").replace(", ", ",").split(",")

@@ -5,7 +5,7 @@ from typing import Any
 from dbt.tests.util import run_dbt
 
 
-def dbt(*arguments: str, expect_pass: bool = True) -> dict[str, Any]:
+def dbt(*arguments: str, expect_pass: bool | None = True) -> dict[str, Any]:
     """Run dbt; return the result of each node by name."""
     results = run_dbt(list(arguments), expect_pass=expect_pass)
     return {result.node.name: result for result in results}

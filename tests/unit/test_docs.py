@@ -157,7 +157,7 @@ def test_every_profile_example_is_a_valid_profile(example: Example) -> None:
 
 def test_every_yaml_example_names_its_file() -> None:
     paths = {example.path for example in examples("yaml")}
-    assert paths == {"profiles.yml", "dbt_project.yml", "packages.yml"}
+    assert paths == {"profiles.yml", "dbt_project.yml", "packages.yml", "models/schema.yml"}
 
 
 @pytest.mark.parametrize(

@@ -74,15 +74,16 @@ def stored_columns(columns: Iterable[Column]) -> tuple[StoredColumn, ...]:
     )
 
 
-def view_query(columns: Iterable[StoredColumn], storage: TableName) -> str:
-    """Return the query of the view that users see."""
+def view_query(columns: Iterable[StoredColumn], storage: TableName, condition: str = "") -> str:
+    """Return the query of the view that users see; `condition` leaves out hidden groups."""
     parts = [
         quote(column.stored_as)
         if column.stored_as == column.name
         else f"{quote(column.stored_as)} AS {quote(column.name)}"
         for column in columns
     ]
-    return f"SELECT {', '.join(parts)} FROM {storage.sql}"
+    where = f" WHERE {condition}" if condition else ""
+    return f"SELECT {', '.join(parts)} FROM {storage.sql}{where}"
 
 
 def storage_facts(config: DynamicTableConfig) -> dict[str, Any]:
@@ -118,7 +119,7 @@ def create_storage(
     config: DynamicTableConfig,
     model: str,
     columns: tuple[StoredColumn, ...],
-    query: str,
+    select: str,
 ) -> str:
     """Return the statement that builds a generation. Never OR REPLACE: a second builder fails."""
     clauses = [f"CREATE TABLE {storage.sql}", "USING delta"]
@@ -130,13 +131,13 @@ def create_storage(
         path = f"{config.location_root.rstrip('/')}/{storage.name}"
         clauses.append(f"LOCATION {literal(path)}")
     clauses.append(f"TBLPROPERTIES ({properties_sql(table_properties(config, model))})")
-    clauses.append(f"AS {select_for_storage(query, columns)}")
+    clauses.append(f"AS {select}")
     return "\n".join(clauses)
 
 
-def overwrite_storage(storage: TableName, columns: tuple[StoredColumn, ...], query: str) -> str:
+def overwrite_storage(storage: TableName, select: str) -> str:
     """Return the statement that replaces all rows in one commit."""
-    return f"INSERT OVERWRITE TABLE {storage.sql}\n{select_for_storage(query, columns)}"
+    return f"INSERT OVERWRITE TABLE {storage.sql}\n{select}"
 
 
 def properties_sql(properties: Mapping[str, str]) -> str:

@@ -31,9 +31,10 @@ def show_storage(
     existing: Relation | None,
     columns: tuple[StoredColumn, ...],
     storage: TableName,
+    condition: str = "",
 ) -> list[str]:
     """Return the statements that make the view read a generation; none if it does already."""
-    query = view_query(columns, storage)
+    query = view_query(columns, storage, condition)
     if existing is None:
         return [_create(view, model, query)]
     if existing.view is None:
@@ -91,6 +92,7 @@ class Description:
         columns: tuple[StoredColumn, ...],
         with_config: bool,
         with_docs: bool,
+        condition: str = "",
     ) -> list[str]:
         """Return the statements that apply what has changed, and mark it as applied."""
         statements: list[str] = []
@@ -99,7 +101,8 @@ class Description:
             statements += self._config_statements(model, storage, columns)
             marks[CONFIG_PROPERTY] = self.config_mark
         if with_docs:
-            statements += self._comment_statements(view, storage, columns)
+            query = view_query(columns, storage, condition)
+            statements += self._comment_statements(view, query, storage, columns)
             marks[DOCS_PROPERTY] = self.docs_mark
             if self.comment is not None:
                 marks["comment"] = self.comment
@@ -120,7 +123,7 @@ class Description:
         return statements
 
     def _comment_statements(
-        self, view: TableName, storage: TableName, columns: tuple[StoredColumn, ...]
+        self, view: TableName, query: str, storage: TableName, columns: tuple[StoredColumn, ...]
     ) -> list[str]:
         known = {name.lower(): text for name, text in self.column_comments.items()}
         statements = [
@@ -131,7 +134,7 @@ class Description:
         ]
         if statements:
             # The view takes its columns' comments from storage when its query is set.
-            statements.append(f"ALTER VIEW {view.sql} AS {view_query(columns, storage)}")
+            statements.append(f"ALTER VIEW {view.sql} AS {query}")
         return statements
 
 

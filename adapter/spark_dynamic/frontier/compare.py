@@ -9,6 +9,7 @@ import re
 from spark_dynamic.catalog import describe_query
 from spark_dynamic.errors import WarehouseError
 from spark_dynamic.frontier.history import Effect, effect
+from spark_dynamic.literals import literal
 from spark_dynamic.names import TableName, quote
 from spark_dynamic.warehouse import Column, Commit, Warehouse
 
@@ -18,6 +19,7 @@ _REPLACES = {
     "CREATE OR REPLACE TABLE AS SELECT",
 }
 
+_WEIGHT = "IF(_change_type IN ('insert', 'update_postimage'), 1, -1)"
 # GROUP BY sees equals exactly when the values are the same for these types only.
 _EXACT = re.compile(
     r"(tinyint|smallint|int|bigint|boolean|string|binary|date|timestamp|timestamp_ntz"
@@ -75,8 +77,13 @@ def same_columns(warehouse: Warehouse, table: TableName, old: int, new: int) -> 
         return False
 
 
-def same_rows(warehouse: Warehouse, table: TableName, old: int, new: int) -> bool:
-    """Compare two versions as bags. What cannot be compared counts as different."""
+def same_rows(
+    warehouse: Warehouse, table: TableName, old: int, new: int, feed: bool = False
+) -> bool:
+    """Compare two versions as bags. What cannot be compared counts as different.
+
+    With `feed` only what the change feed shows is compared, if the table has one.
+    """
     before, after = (f"SELECT * FROM {table.sql} VERSION AS OF {v}" for v in (old, new))
     try:
         columns = describe_query(warehouse, before)
@@ -86,16 +93,34 @@ def same_rows(warehouse: Warehouse, table: TableName, old: int, new: int) -> boo
         if None in comparable:
             return False
         keys = ", ".join(f"{key} AS k{i}" for i, key in enumerate(comparable))
-        found = warehouse.rows(
-            f"SELECT 1 FROM (SELECT {keys}, 1 AS w FROM ({before}) "
-            f"UNION ALL SELECT {keys}, -1 AS w FROM ({after})) "
-            f"GROUP BY {', '.join(f'k{i}' for i in range(len(comparable)))} "
-            "HAVING sum(w) <> 0 LIMIT 1"
-        )
+        both = f"SELECT {keys}, 1 AS w FROM ({before}) UNION ALL SELECT {keys}, -1 FROM ({after})"
+        changes = f"SELECT {keys}, {_WEIGHT} AS w FROM {change_feed(table, old, new)}"
+        if feed:
+            try:
+                return _cancels(warehouse, changes, len(comparable))
+            except WarehouseError:
+                # No feed, or none for the whole interval: the versions themselves tell, too.
+                pass
+        return _cancels(warehouse, both, len(comparable))
     except WarehouseError:
         # One of the versions can no longer be read: nothing proves that they are equal.
         return False
-    return not found
+
+
+def _cancels(warehouse: Warehouse, weighted: str, width: int) -> bool:
+    """Tell whether the weights of equal rows add up to 0."""
+    keys = ", ".join(f"k{i}" for i in range(width))
+    return not warehouse.rows(
+        f"SELECT 1 FROM ({weighted}) GROUP BY {keys} HAVING sum(w) <> 0 LIMIT 1"
+    )
+
+
+def change_feed(table: TableName, old: int, new: int) -> str:
+    """Return the relation of a table's changes after one version up to another."""
+    name, function = table.sql, "table_changes"
+    if table.is_path:
+        name, function = table.name, "table_changes_by_path"
+    return f"{function}({literal(name)}, {old + 1}, {new})"
 
 
 def _comparable(column: Column) -> str | None:

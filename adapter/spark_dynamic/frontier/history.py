@@ -18,6 +18,15 @@ _NO_ROWS = {
 _COLUMNS = {"ADD COLUMNS", "CHANGE COLUMN", "CHANGE COLUMNS", "UPDATE COLUMN METADATA"}
 
 
+_COUNTS = {
+    "WRITE": ("numOutputRows",),
+    "STREAMING UPDATE": ("numOutputRows",),
+    "DELETE": ("numDeletedRows",),
+    "UPDATE": ("numUpdatedRows",),
+    "MERGE": ("numTargetRowsInserted", "numTargetRowsUpdated", "numTargetRowsDeleted"),
+}
+
+
 class Effect(Enum):
     """What a commit did to the rows, as far as history tells."""
 
@@ -72,6 +81,15 @@ def _merge_effect(commit: Commit) -> Effect:
     if updated == "0" and deleted == "0":
         return Effect.NOTHING if inserted == "0" else Effect.ADDED
     return Effect.REMOVED if inserted == "0" and updated == "0" else Effect.REWRITTEN
+
+
+# What the change feed shows row by row; everything else may have replaced the whole table.
+_ROW_BY_ROW = {"DELETE", "UPDATE", "MERGE"}
+
+
+def replaces_all(commit: Commit) -> bool:
+    """Tell whether a commit may have taken all rows away and put rows back."""
+    return effect(commit) is Effect.REWRITTEN and commit.operation not in _ROW_BY_ROW
 
 
 def between(commits: Iterable[Commit], after: int, until: int) -> list[Commit] | None:
@@ -137,6 +155,37 @@ def _skips(newest: Recorded, previous: Recorded, commits: list[Commit]) -> bool:
         for commit in commits
         if previous.commit.version < commit.version < newest.commit.version
     )
+
+
+def rows_changed(commits: Iterable[Commit]) -> int | None:
+    """Return how many rows were added and removed, if history alone tells."""
+    total = 0
+    for commit in commits:
+        kind = effect(commit)
+        if kind in (Effect.NOTHING, Effect.COLUMNS):
+            continue
+        metrics = [commit.metrics.get(name) for name in _COUNTS.get(commit.operation, ())]
+        if not metrics or None in metrics:
+            return None
+        total += sum(int(metric) for metric in metrics if metric is not None)
+    return total
+
+
+def net_rows(commits: Iterable[Commit]) -> int | None:
+    """Return by how many rows a table has grown, if history alone tells."""
+    total = 0
+    for commit in commits:
+        if effect(commit) in (Effect.NOTHING, Effect.COLUMNS) or commit.operation == "UPDATE":
+            continue
+        counts = [commit.metrics.get(name) for name in _COUNTS.get(commit.operation, ())]
+        if not counts or None in counts:
+            return None
+        numbers = [int(count) for count in counts if count is not None]
+        if commit.operation == "MERGE":
+            total += numbers[0] - numbers[2]
+        else:
+            total += -numbers[0] if commit.operation == "DELETE" else numbers[0]
+    return total
 
 
 def changes_rows(commit: Commit) -> bool:

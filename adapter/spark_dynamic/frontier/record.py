@@ -33,6 +33,8 @@ class Verdict:
     code: str = ""
     detail: str = ""
     volatile: tuple[str, ...] = ()
+    # What speaks against reading the text into a plan of ours, if anything.
+    not_incremental: str = ""
 
     @property
     def passed(self) -> bool:
@@ -77,6 +79,8 @@ class Record:
     trigger: str
     clock: datetime | None = None
     fingerprint: str = ""
+    # The form of the storage: which hidden columns it has, and what they hold.
+    state: dict[str, Any] = field(default_factory=dict)
     streams: dict[str, Any] = field(default_factory=dict)
 
     def pin_of(self, table: TableName) -> Pin | None:

@@ -11,15 +11,24 @@ from spark_dynamic.frontier.record import Verdict
 from spark_dynamic.names import TableName
 from spark_dynamic.refresh.cycle import Cycle
 from spark_dynamic.refresh.request import Request
-from spark_dynamic.sql.guard import CLOCK, Explained, agree, explain, volatile_functions
+from spark_dynamic.sql.bind import bind
+from spark_dynamic.sql.dialect import rendered
+from spark_dynamic.sql.guard import (
+    CLOCK,
+    Explained,
+    agree,
+    beyond_plans,
+    explain,
+    volatile_functions,
+)
 from spark_dynamic.sql.pin import MODEL_PROPERTY, Query, pinned
 from spark_dynamic.sql.references import Unreadable
 from spark_dynamic.sql.resolve import resolve
-from spark_dynamic.support import Reason, reason
+from spark_dynamic.support import NotIncremental, Reason, reason
 from spark_dynamic.warehouse import Relation, Warehouse
 
 # How texts are read and judged. A new number makes every stored verdict be given again.
-_READING = 1
+_READING = 2
 # Spark's names for errors that another try of the same text would meet again.
 _ABOUT_THE_TEXT = (
     "EXPLAIN_FAILED", "PARSE_", "UNRESOLVED_", "AMBIGUOUS_", "UNSUPPORTED_", "INVALID_",
@@ -123,7 +132,36 @@ def judge(
     if analysis.query.clock_literals():
         volatile = tuple(sorted({*volatile, "current_date"}))
     difference = _difference(analysis, original, changed, bool(volatile))
-    return Verdict(key, columns, "PLANS_DIFFER" if difference else "", difference, volatile)
+    if difference or volatile:
+        return Verdict(key, columns, "PLANS_DIFFER" if difference else "", difference, volatile)
+    text = pinned(analysis.query, newest)
+    return Verdict(
+        key, columns, not_incremental=_misread(request, analysis, original, text, warehouse)
+    )
+
+
+def _misread(
+    request: Request, analysis: Analysis, original: Explained, text: str, warehouse: Warehouse
+) -> str:
+    """Return what shows that the text was not read as Spark reads it, if anything.
+
+    sqlglot's own rendering of the pinned text has to mean the same, and Spark's plan must not
+    have an operator that ours has not.
+    """
+    assert analysis.query is not None
+    known = {relation.name: relation.columns for relation in analysis.relations}
+    try:
+        query = bind(analysis.query, request.schema, lambda table: known[table])
+    except NotIncremental:
+        # It is refused anyway, with a better reason.
+        return ""
+    try:
+        regenerated = explain(warehouse, rendered(text))
+    except (WarehouseError, Unreadable) as error:
+        return str(error).splitlines()[0]
+    if regenerated.columns != original.columns or not agree(original, regenerated, False):
+        return "the text is rendered with another meaning"
+    return beyond_plans(original, query.aggregations)
 
 
 def _difference(

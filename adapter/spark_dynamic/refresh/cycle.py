@@ -13,7 +13,7 @@ from spark_dynamic.frontier.compare import (
     same_rows,
     touches_columns,
 )
-from spark_dynamic.frontier.history import between
+from spark_dynamic.frontier.history import between, net_rows, replaces_all
 from spark_dynamic.frontier.record import Pin
 from spark_dynamic.frontier.state import KnownState, StateRow
 from spark_dynamic.names import TableName
@@ -35,6 +35,7 @@ class Cycle:
         self.events: list[StateRow] = []
         self._pins: dict[tuple[TableName, datetime], Pin] = {}
         self._same: dict[tuple[TableName, int, int], bool] = {}
+        self._rows: dict[tuple[TableName, int], int] = {}
         self._written: dict[TableName, datetime] = {}
         self._locks: dict[TableName, threading.RLock] = {}
         self._guard = threading.Lock()
@@ -47,6 +48,7 @@ class Cycle:
             # see that it is older. The table may also be a new one, with versions from 0.
             self._pins.pop((table, self.data_timestamp), None)
             self._same = {key: same for key, same in self._same.items() if key[0] != table}
+            self._rows = {key: rows for key, rows in self._rows.items() if key[0] != table}
         self.catalog.forget(table)
 
     def pin(self, warehouse: Warehouse, table: TableName, moment: datetime) -> Pin:
@@ -114,7 +116,24 @@ class Cycle:
         counts = row_count(history, old), row_count(history, new)
         if None not in counts and counts[0] != counts[1]:
             return False
-        return same_rows(warehouse, table, old, new)
+        if any(replaces_all(commit) for commit in commits):
+            return same_rows(warehouse, table, old, new)
+        if net_rows(commits) not in (None, 0):
+            return False
+        relation = self.catalog.relation(warehouse, table)
+        return same_rows(warehouse, table, old, new, relation is not None and relation.has_feed)
+
+    def rows(self, warehouse: Warehouse, table: TableName, version: int) -> int:
+        """Return how many rows a version has: from history, else from Delta's statistics."""
+        with self._lock(table):
+            key = (table, version)
+            if key not in self._rows:
+                known = row_count(self.catalog.history(warehouse, table), version)
+                if known is None:
+                    select = f"SELECT count(*) AS n FROM {table.sql} VERSION AS OF {version}"
+                    known = int(warehouse.rows(select)[0]["n"])
+                self._rows[key] = known
+            return self._rows[key]
 
     def is_same_log(self, warehouse: Warehouse, pin: Pin) -> bool:
         """Tell whether the commit that a pin names is still the one at its version."""

@@ -22,6 +22,10 @@ class Findings:
     waiting_for: tuple[str, ...] = ()
     is_covered: bool = False
     changed_sources: tuple[str, ...] = ()
+    # Why changes cannot be applied; None if they can.
+    not_incremental: Reason | None = None
+    # Why a full refresh is the better choice, if it is.
+    cheaper_full: Reason | None = None
 
 
 @dataclass(frozen=True)
@@ -43,8 +47,9 @@ def decide(findings: Findings, config: DynamicTableConfig) -> Decision:
     """Choose the action."""
     if findings.leaves_no_state:
         return Decision("FULL", reason("EMPTY_RUN"))
-    if config.refresh_mode is RefreshMode.INCREMENTAL:
-        raise _refused(findings.always_full or reason("INCREMENTAL_NOT_AVAILABLE"))
+    why_not = findings.always_full or findings.not_incremental
+    if config.refresh_mode is RefreshMode.INCREMENTAL and why_not:
+        raise _refused(why_not)
     if not findings.is_stored:
         return _waiting(findings) or Decision("FULL", reason("INITIAL_BUILD"))
     if findings.is_covered:
@@ -64,8 +69,12 @@ def decide(findings: Findings, config: DynamicTableConfig) -> Decision:
         return Decision("NO_DATA", warning=warning)
     if config.refresh_mode is RefreshMode.FULL:
         return Decision("FULL", reason("CONFIGURED_FULL"), warning=warning)
-    why = findings.always_full or reason("INCREMENTAL_NOT_AVAILABLE")
-    return unasked("FULL", why, forbidden, warning)
+    if why_not is not None:
+        return unasked("FULL", why_not, forbidden, warning)
+    chooses = config.refresh_mode is RefreshMode.AUTO and not forbidden
+    if chooses and findings.cheaper_full is not None:
+        return Decision("FULL", findings.cheaper_full, warning=warning)
+    return Decision("INCREMENTAL", warning=warning)
 
 
 def _waiting(findings: Findings) -> Decision | None:

@@ -2,7 +2,9 @@
 
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from typing import Any
 
+from spark_dynamic.apply.groups import VISIBLE
 from spark_dynamic.apply.storage import (
     check_columns,
     storage_facts,
@@ -11,14 +13,19 @@ from spark_dynamic.apply.storage import (
 )
 from spark_dynamic.apply.view import CONFIG_PROPERTY, has_applied
 from spark_dynamic.catalog import describe_query
+from spark_dynamic.config import RefreshMode
 from spark_dynamic.frontier.cut import Cut, Upstream, Waiting, choose_cut
 from spark_dynamic.frontier.record import Pin, Record, StoredColumn, Verdict
 from spark_dynamic.names import TableName
 from spark_dynamic.refresh.analyse import Analysis, always_full, analyse, judge
+from spark_dynamic.refresh.cost import cheaper_full
 from spark_dynamic.refresh.cycle import Cycle
 from spark_dynamic.refresh.decide import Decision, Findings, decide, unasked
+from spark_dynamic.refresh.maintenance import Maintenance
 from spark_dynamic.refresh.request import Request
+from spark_dynamic.refresh.sources import intervals
 from spark_dynamic.refresh.stored import Stored, find_stored
+from spark_dynamic.refresh.upkeep import Upkeep
 from spark_dynamic.sql.pin import pinned
 from spark_dynamic.support import Reason, reason
 from spark_dynamic.warehouse import Warehouse
@@ -42,6 +49,19 @@ class Plan:
     columns: tuple[StoredColumn, ...] = ()
     generation: int = 1
     moves_record: bool = False
+    maintenance: Maintenance | None = None
+
+    @property
+    def state(self) -> dict[str, Any]:
+        """The form of the storage: as it will be after a rebuild, or as it is."""
+        if self.decision.action in ("FULL", "REINITIALIZE"):
+            return self.maintenance.state if self.maintenance else {}
+        return self.record.state if self.record else {}
+
+    @property
+    def condition(self) -> str:
+        """What the view shows of the storage, if not all."""
+        return VISIBLE if self.state.get("filtered") else ""
 
     @property
     def record(self) -> Record | None:
@@ -72,7 +92,8 @@ def plan_refresh(request: Request, cycle: Cycle, warehouse: Warehouse) -> Plan:
         plan = Plan(request, decision, analysis, Verdict(""), stored, None, generation=generation)
         return _with_query(plan, warehouse)
     verdict = judge(request, analysis, record.verdict if record else None, cycle, warehouse)
-    invalid = _invalid(request, stored, analysis, cycle, warehouse)
+    upkeep = Upkeep(request, analysis, verdict, cycle, warehouse)
+    invalid = _invalid(request, stored, analysis, upkeep, cycle, warehouse)
     config_changes = _config_changes(request, record)
     after = record.data_timestamp if record else None
     if after and (invalid or config_changes or request.full_refresh):
@@ -81,6 +102,19 @@ def plan_refresh(request: Request, cycle: Cycle, warehouse: Warehouse) -> Plan:
     cut = _cut(analysis, verdict, after, record, cycle, warehouse)
     full = always_full(analysis, verdict)
     is_rebuilt_anyway = invalid or full or request.full_refresh
+    # Comparing rows costs jobs: only where the answer decides.
+    changed = (
+        () if is_rebuilt_anyway else _changed(analysis, verdict, record, cut, cycle, warehouse)
+    )
+    is_kept = record is not None and not is_rebuilt_anyway and not config_changes
+    why_not, cheaper = None, None
+    if full is None and (not is_kept or changed) and isinstance(cut, Cut):
+        why_not = upkeep.why_not(record if is_kept else None, cut)
+        chooses = request.config.refresh_mode is RefreshMode.AUTO
+        if is_kept and record is not None and why_not is None and chooses:
+            cheaper = cheaper_full(
+                intervals(record, cut, analysis, cycle, warehouse), cycle, warehouse
+            )
     findings = Findings(
         is_stored=stored is not None,
         leaves_no_state=request.leaves_no_state,
@@ -92,10 +126,9 @@ def plan_refresh(request: Request, cycle: Cycle, warehouse: Warehouse) -> Plan:
         always_full=full,
         waiting_for=tuple(str(u) for u in cut.upstreams) if isinstance(cut, Waiting) else (),
         is_covered=_is_covered(cut, record, cycle, warehouse),
-        # Comparing rows costs jobs: only where the answer decides.
-        changed_sources=()
-        if is_rebuilt_anyway
-        else _changed(analysis, verdict, record, cut, cycle, warehouse),
+        changed_sources=changed,
+        not_incremental=why_not,
+        cheaper_full=cheaper,
     )
     decision = decide(findings, request.config)
     plan = Plan(
@@ -107,12 +140,18 @@ def plan_refresh(request: Request, cycle: Cycle, warehouse: Warehouse) -> Plan:
         cut if isinstance(cut, Cut) else None,
         columns=record.columns if record else (),
         generation=stored.generation if stored else 1,
+        maintenance=upkeep.found,
     )
+    if decision.action == "INCREMENTAL":
+        return plan
     if decision.writes:
         return _with_query(plan, warehouse)
     if decision.action == "NO_DATA" and record and isinstance(cut, Cut):
         retention = request.config.history_retention
-        return replace(plan, moves_record=_has_moved(record, cut, retention, cycle, warehouse))
+        moves = record.text_hash != analysis.text_hash or _has_moved(
+            record, cut, retention, cycle, warehouse
+        )
+        return replace(plan, moves_record=moves)
     return plan
 
 
@@ -138,7 +177,12 @@ def _cut(
 
 
 def _invalid(
-    request: Request, stored: Stored | None, analysis: Analysis, cycle: Cycle, warehouse: Warehouse
+    request: Request,
+    stored: Stored | None,
+    analysis: Analysis,
+    upkeep: Upkeep,
+    cycle: Cycle,
+    warehouse: Warehouse,
 ) -> Reason | None:
     """Return why the stored table cannot be carried on, if so."""
     if stored is None:
@@ -147,7 +191,7 @@ def _invalid(
     if tail.problem or tail.newest is None:
         return reason(tail.problem, tail.detail)
     record = tail.newest.record
-    if record.text_hash != analysis.text_hash:
+    if record.text_hash != analysis.text_hash and not upkeep.is_cosmetic(record):
         return reason("DEFINITION_CHANGED")
     if record.settings != request.settings:
         return reason("SETTINGS_CHANGED", _differences(record.settings, request.settings))
@@ -278,6 +322,13 @@ def _has_moved(
     return False
 
 
+def as_full(plan: Plan, why: Reason, warehouse: Warehouse) -> Plan:
+    """Return a plan that rebuilds what could not be refreshed incrementally."""
+    forbidden = plan.request.full_refresh_forbidden
+    decision = unasked("FULL", why, forbidden, plan.decision.warning)
+    return _with_query(replace(plan, decision=decision), warehouse)
+
+
 def _with_query(plan: Plan, warehouse: Warehouse) -> Plan:
     """Complete a plan that writes: the text to run, its columns, the table to write to."""
     request, record = plan.request, plan.record
@@ -288,7 +339,8 @@ def _with_query(plan: Plan, warehouse: Warehouse) -> Plan:
     check_columns(request.config, columns)
     decision, generation = plan.decision, plan.generation
     if plan.stored is not None:
-        fits = record is not None and columns == record.columns
+        state = plan.maintenance.state if plan.maintenance else {}
+        fits = record is not None and columns == record.columns and state == record.state
         if fits and record is not None and not decision.warning:
             fits = record.storage == storage_facts(request.config)
         if not fits:
@@ -299,6 +351,8 @@ def _with_query(plan: Plan, warehouse: Warehouse) -> Plan:
             new = {column.name for column in columns}
             detail = ", ".join(sorted(old ^ new)) or "types or order"
             why = reason("COLUMNS_CHANGED", detail)
+            if columns == record.columns:
+                why = decision.reason
             decision = unasked(
                 "REINITIALIZE", why, request.full_refresh_forbidden, decision.warning
             )

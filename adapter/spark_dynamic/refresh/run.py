@@ -5,25 +5,34 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from spark_dynamic.apply.commit import carrying
+from spark_dynamic.apply.counts import rows_written
+from spark_dynamic.apply.groups import VISIBLE
 from spark_dynamic.apply.storage import (
     create_storage,
     generations,
     overwrite_storage,
+    select_for_storage,
     storage_facts,
     storage_name,
 )
 from spark_dynamic.apply.view import has_applied, show_storage
-from spark_dynamic.config import OnConfigurationChange
+from spark_dynamic.changes.interval import Kind
+from spark_dynamic.config import OnConfigurationChange, RefreshMode
 from spark_dynamic.errors import EngineError, WarehouseError
 from spark_dynamic.frontier.history import changes_rows, records
 from spark_dynamic.frontier.record import Pin, Record, Recorded, empty_run_mark, write_record
+from spark_dynamic.names import TableName
 from spark_dynamic.refresh.cycle import Cycle
-from spark_dynamic.refresh.plan import Plan, plan_refresh
+from spark_dynamic.refresh.incremental import Work, incremental_statement
+from spark_dynamic.refresh.plan import Plan, as_full, plan_refresh
+from spark_dynamic.refresh.sources import beyond_travel, intervals
 from spark_dynamic.sql.pin import MODEL_PROPERTY
-from spark_dynamic.warehouse import Warehouse
+from spark_dynamic.support import NotIncremental, reason
+from spark_dynamic.warehouse import Commit, Warehouse
 
 _ATTEMPTS = 5
 # A directory left behind by a build that was killed: the next number is free.
+_NO_FEED = ("DELTA_MISSING_CHANGE_DATA", "DELTA_CHANGE_DATA_FEED", "DELTA_CHANGE_TABLE_FEED")
 _LEFT_OVER = ("DELTA_CREATE_TABLE_WITH_NON_EMPTY_LOCATION", "LOCATION_ALREADY_EXISTS")
 
 
@@ -36,6 +45,7 @@ class Outcome:
     rows_deleted: int | None = None
     recorded: Recorded | None = None
     statements: list[str] = field(default_factory=list)
+    rows_changed: dict[str, int] = field(default_factory=dict)
 
     @property
     def data_timestamp(self) -> datetime | None:
@@ -84,12 +94,14 @@ def _attempt(outcome: Outcome, cycle: Cycle, warehouse: Warehouse) -> bool:
     plan = outcome.plan
     if not plan.decision.writes and not plan.moves_record:
         return True
+    if plan.decision.action == "INCREMENTAL":
+        return _apply_changes(outcome, cycle, warehouse)
     outcome.rows_deleted = _previous_rows(plan, warehouse) if plan.decision.writes else None
     if plan.builds_generation:
         return _build(outcome, cycle, warehouse)
     attempt = str(uuid.uuid4())
     try:
-        _write(plan, cycle, warehouse, attempt)
+        _commit(_statement(plan, cycle), plan, cycle, warehouse, attempt)
     except WarehouseError as error:
         if error.is_conflict:
             return False
@@ -97,17 +109,71 @@ def _attempt(outcome: Outcome, cycle: Cycle, warehouse: Warehouse) -> bool:
     return _read_back(outcome, cycle, warehouse, attempt)
 
 
+def _apply_changes(outcome: Outcome, cycle: Cycle, warehouse: Warehouse) -> bool:
+    """Refresh incrementally; in mode auto, what fails is rebuilt in the same run."""
+    try:
+        return _apply_work(outcome, _work(outcome.plan, cycle, warehouse), cycle, warehouse)
+    except WarehouseError as error:
+        if not error.condition.startswith(_NO_FEED):
+            raise
+    # The change feed does not reach back that far, or not across a change of columns.
+    work = _work(outcome.plan, cycle, warehouse)
+    rewritten = {t: replace(i, kind=Kind.REWRITE) for t, i in work.intervals.items()}
+    return _apply_work(outcome, replace(work, intervals=rewritten), cycle, warehouse)
+
+
+def _apply_work(outcome: Outcome, work: Work, cycle: Cycle, warehouse: Warehouse) -> bool:
+    plan, attempt = outcome.plan, str(uuid.uuid4())
+    try:
+        with incremental_statement(work, warehouse) as statement:
+            outcome.rows_changed = work.rows_changed
+            if statement is None:
+                # Everything that changed was changed back.
+                decision = replace(plan.decision, action="NO_DATA")
+                plan = outcome.plan = replace(plan, decision=decision, moves_record=True)
+                statement = _statement(plan, cycle)
+            _commit(statement, plan, cycle, warehouse, attempt)
+    except (WarehouseError, NotIncremental) as error:
+        if isinstance(error, WarehouseError) and error.is_conflict:
+            return False
+        has_feed = any(interval.kind is not Kind.REWRITE for interval in work.intervals.values())
+        if isinstance(error, WarehouseError) and error.condition.startswith(_NO_FEED) and has_feed:
+            raise
+        if plan.request.config.refresh_mode is not RefreshMode.AUTO:
+            raise
+        why = reason("INCREMENTAL_FAILED", str(error).splitlines()[0].rstrip("."))
+        if isinstance(error, NotIncremental):
+            why = error.reason
+        outcome.plan = as_full(plan, why, warehouse)
+        return _attempt(outcome, cycle, warehouse)
+    return _read_back(outcome, cycle, warehouse, attempt)
+
+
+def _work(plan: Plan, cycle: Cycle, warehouse: Warehouse) -> Work:
+    record, cut, stored = plan.record, plan.cut, plan.stored
+    assert plan.maintenance and record and cut and stored
+    return Work(
+        maintenance=plan.maintenance,
+        storage=plan.storage,
+        version=stored.version,
+        refresh=_next_number(plan, cycle),
+        intervals=intervals(record, cut, plan.analysis, cycle, warehouse),
+        versions=cut.versions(),
+        beyond_travel=beyond_travel(record, plan.analysis, cycle),
+    )
+
+
 def _build(outcome: Outcome, cycle: Cycle, warehouse: Warehouse) -> bool:
     for _ in range(_ATTEMPTS):
-        attempt = str(uuid.uuid4())
+        plan, attempt = outcome.plan, str(uuid.uuid4())
         try:
-            _write(outcome.plan, cycle, warehouse, attempt)
+            _commit(_statement(plan, cycle), plan, cycle, warehouse, attempt)
         except WarehouseError as error:
             if error.is_conflict:
                 return False
             if error.condition not in _LEFT_OVER:
                 raise
-            outcome.plan = replace(outcome.plan, generation=outcome.plan.generation + 1)
+            outcome.plan = replace(plan, generation=plan.generation + 1)
             continue
         return _read_back(outcome, cycle, warehouse, attempt)
     raise EngineError(
@@ -117,17 +183,22 @@ def _build(outcome: Outcome, cycle: Cycle, warehouse: Warehouse) -> bool:
     )
 
 
-def _write(plan: Plan, cycle: Cycle, warehouse: Warehouse, attempt: str) -> None:
+def _statement(plan: Plan, cycle: Cycle) -> str:
+    """Return the one statement of a plan that rebuilds, or that only moves the record."""
     request = plan.request
     if plan.moves_record:
-        statement = f"INSERT INTO {plan.storage.sql} SELECT * FROM {plan.storage.sql} LIMIT 0"
-    elif plan.builds_generation:
-        statement = create_storage(
-            plan.storage, request.config, request.model, plan.columns, plan.query
-        )
-    else:
-        statement = overwrite_storage(plan.storage, plan.columns, plan.query)
-    if request.leaves_no_state:
+        return f"INSERT INTO {plan.storage.sql} SELECT * FROM {plan.storage.sql} LIMIT 0"
+    select = select_for_storage(plan.query, plan.columns)
+    if plan.maintenance is not None and plan.cut is not None:
+        number = _next_number(plan, cycle)
+        select = plan.maintenance.build(plan.query, plan.cut.versions(), number)
+    if plan.builds_generation:
+        return create_storage(plan.storage, request.config, request.model, plan.columns, select)
+    return overwrite_storage(plan.storage, select)
+
+
+def _commit(statement: str, plan: Plan, cycle: Cycle, warehouse: Warehouse, attempt: str) -> None:
+    if plan.request.leaves_no_state:
         with carrying(warehouse, empty_run_mark()):
             warehouse.execute(statement)
         return
@@ -139,12 +210,17 @@ def _write(plan: Plan, cycle: Cycle, warehouse: Warehouse, attempt: str) -> None
         warehouse.execute(statement)
 
 
+def _next_number(plan: Plan, cycle: Cycle) -> int:
+    """Return the number of this refresh: they never restart."""
+    highest = plan.record.refresh_number if plan.record else 0
+    return max(highest, cycle.known.refresh_numbers.get(str(plan.request.view), 0)) + 1
+
+
 def _new_record(plan: Plan, cycle: Cycle, attempt: str) -> Record:
     request, before, cut = plan.request, plan.record, plan.cut
     assert cut is not None
-    highest = before.refresh_number if before else 0
-    highest = max(highest, cycle.known.refresh_numbers.get(str(request.view), 0))
-    keeps = plan.moves_record and before is not None
+    keeps = plan.moves_record or plan.decision.action == "INCREMENTAL"
+    found = plan.maintenance.fingerprint if plan.maintenance else ""
     storage = storage_facts(request.config)
     if before is not None and not plan.builds_generation:
         # What was not applied (on_configuration_change='continue') is still as it was.
@@ -154,7 +230,7 @@ def _new_record(plan: Plan, cycle: Cycle, attempt: str) -> Record:
         engine=request.engine_version,
         incarnation=before.incarnation if keeps and before else str(uuid.uuid4()),
         generation=plan.generation,
-        refresh_number=highest + 1,
+        refresh_number=_next_number(plan, cycle),
         attempt=attempt,
         cycle=cycle.id,
         data_timestamp=cut.data_timestamp,
@@ -172,6 +248,8 @@ def _new_record(plan: Plan, cycle: Cycle, attempt: str) -> Record:
         mode=request.config.refresh_mode.value,
         trigger=request.trigger if plan.stored else "CREATION",
         clock=cut.data_timestamp if plan.verdict.volatile or cut.uses_clock() else None,
+        fingerprint=found or (before.fingerprint if keeps and before else ""),
+        state=plan.state,
     )
 
 
@@ -193,12 +271,21 @@ def _read_back(outcome: Outcome, cycle: Cycle, warehouse: Warehouse, attempt: st
         # Someone built a newer generation meanwhile: that one is in use.
         return False
     outcome.recorded = mine[0]
-    if plan.decision.writes:
-        outcome.rows_inserted = int(mine[0].commit.metrics.get("numOutputRows", 0))
+    if plan.decision.action in ("FULL", "REINITIALIZE"):
+        outcome.rows_inserted = _visible_rows(plan, mine[0].commit, warehouse)
         return True
-    # An empty append lands beside anything; it vouches only for rows that it was based on.
+    if plan.decision.writes:
+        counts = rows_written(plan.storage, plan.condition, mine[0].commit, warehouse)
+        outcome.rows_inserted, outcome.rows_deleted = counts
+    # An append lands beside anything; it is right only for the rows that it was based on.
     own = mine[0].commit.version
     return not any(changes_rows(c) for c in commits if base < c.version < own)
+
+
+def _visible_rows(plan: Plan, commit: Commit, warehouse: Warehouse) -> int:
+    if plan.condition:
+        return _count(plan.storage, commit.version, plan.condition, warehouse)
+    return int(commit.metrics.get("numOutputRows", 0))
 
 
 def _previous_rows(plan: Plan, warehouse: Warehouse) -> int:
@@ -208,11 +295,19 @@ def _previous_rows(plan: Plan, warehouse: Warehouse) -> int:
     tail = plan.stored.tail
     if not tail.problem and tail.newest is not None:
         for recorded in (tail.newest, *tail.older):
+            if recorded.record.action == "INCREMENTAL" or recorded.record.state.get("filtered"):
+                break
             if recorded.record.action in ("FULL", "REINITIALIZE"):
                 return int(recorded.commit.metrics.get("numOutputRows", 0))
-    version = f" VERSION AS OF {plan.stored.version}"
     table = storage_name(plan.request.view, plan.stored.generation)
-    [row] = warehouse.rows(f"SELECT count(*) AS n FROM {table.sql}{version}")
+    hides = plan.record is not None and plan.record.state.get("filtered")
+    return _count(table, plan.stored.version, VISIBLE if hides else "true", warehouse)
+
+
+def _count(table: TableName, version: int, condition: str, warehouse: Warehouse) -> int:
+    [row] = warehouse.rows(
+        f"SELECT count(*) AS n FROM {table.sql} VERSION AS OF {version} WHERE {condition}"
+    )
     return int(row["n"])
 
 
@@ -222,7 +317,9 @@ def _show(outcome: Outcome, cycle: Cycle, warehouse: Warehouse) -> None:
     if not plan.columns:
         return
     view = cycle.catalog.relation(warehouse, request.view)
-    statements = show_storage(request.view, request.model, view, plan.columns, plan.storage)
+    statements = show_storage(
+        request.view, request.model, view, plan.columns, plan.storage, plan.condition
+    )
     new = view is None or view.view is None or plan.builds_generation
     description = request.description
     applies = request.config.on_configuration_change is OnConfigurationChange.APPLY
@@ -233,6 +330,7 @@ def _show(outcome: Outcome, cycle: Cycle, warehouse: Warehouse) -> None:
         plan.columns,
         with_config=new or (applies and not has_applied(view, description.config_mark)),
         with_docs=new or not has_applied(view, description.docs_mark),
+        condition=plan.condition,
     )
     for statement in statements:
         warehouse.execute(statement)

@@ -5,6 +5,7 @@ Each override is a case in which sqlglot would silently change what a query mean
 
 from typing import Any, ClassVar
 
+import sqlglot
 from sqlglot import exp
 from sqlglot.dialects.databricks import Databricks
 from sqlglot.generators.databricks import DatabricksGenerator
@@ -47,3 +48,8 @@ class SparkDynamic(Databricks):
             for kind, name in DatabricksGenerator.TYPE_MAPPING.items()
             if kind is not exp.DataType.Type.TIME
         }
+
+
+def rendered(text: str) -> str:
+    """Return a text as sqlglot reads and writes it."""
+    return sqlglot.parse_one(text, dialect=SparkDynamic).sql(dialect=SparkDynamic)

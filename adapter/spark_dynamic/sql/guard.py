@@ -5,6 +5,7 @@ the numbers that Spark gives to columns and subqueries anew each time.
 """
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from spark_dynamic.errors import WarehouseError
@@ -20,6 +21,7 @@ _UNRESOLVED = re.compile(r"'UnresolvedRelation \[([^\]]+)\]")
 _LITERAL = re.compile(r"(?<![#\w])-?\d[\d:. -]*")
 _FILE_METADATA = re.compile(r"(?<!\w)_metadata\b")
 _SAMPLE = re.compile(r"^\W*Sample ", re.MULTILINE)
+_OPERATOR = re.compile(r"^[\s:+|-]*\*?\'?(\w+)(?: (\w+))?", re.MULTILINE)
 _FUNCTION = re.compile(r"\b((?:[a-z_][\w]*\.)*[a-z_]\w*)\(", re.IGNORECASE)
 
 # Functions whose value is another one on the next call, though no table changed.
@@ -49,6 +51,7 @@ class Explained:
     unnamed: int
     unpinned: frozenset[TableName]
     functions: frozenset[str]
+    operators: tuple[str, ...] = ()
 
 
 def explain(warehouse: Warehouse, sql: str) -> Explained:
@@ -85,7 +88,35 @@ def read_explanation(text: str) -> Explained:
         unnamed=leaves.count(None),
         unpinned=frozenset(_unpinned(_section(text, "Parsed Logical Plan"))),
         functions=frozenset(functions),
+        operators=tuple(_operators(tree)),
     )
+
+
+def _operators(tree: str) -> Iterator[str]:
+    """Yield the name of every node of a plan; joins with their kind."""
+    for match in _OPERATOR.finditer(tree):
+        name, kind = match.groups()
+        yield f"{name} {kind}" if name == "Join" else name
+
+
+# What a plan of ours can express, and what stands in Spark's plans without a meaning of its own.
+_EXPRESSED = {
+    "Project", "Filter", "Join Inner", "Join Cross", "Aggregate", "Union", "Relation",
+    "SubqueryAlias", "View", "WithCTE", "CTERelationDef", "CTERelationRef", "Sort",
+    "ResolvedHint", "UnresolvedHint",
+}  # fmt: skip
+
+
+def beyond_plans(explained: Explained, aggregations: int) -> str:
+    """Return what Spark sees in a query that our reading of its text has not; "" if nothing.
+
+    A function that aggregates without our knowing shows as an aggregation too many.
+    """
+    others = sorted(set(explained.operators) - _EXPRESSED)
+    if others:
+        return ", ".join(others)
+    seen = explained.operators.count("Aggregate")
+    return "" if seen == aggregations else f"{seen} aggregations instead of {aggregations}"
 
 
 def _leaf_name(match: re.Match[str]) -> TableName | None:
@@ -118,7 +149,8 @@ def normalise(plan: str) -> str:
     def renumber(match: re.Match[str]) -> str:
         return seen.setdefault(match.group(), f"#{len(seen)}")
 
-    return _NUMBER.sub(renumber, plan)
+    # Whether a join was written with a comma makes no difference.
+    return _NUMBER.sub(renumber, plan).replace("Join Cross", "Join Inner")
 
 
 def agree(original: Explained, changed: Explained, volatile: bool) -> bool:

@@ -90,10 +90,16 @@ def _reference(table: exp.Table, schema: str) -> Reference:
         start, end = identifiers[0].meta["start"], identifiers[-1].meta["end"] + 1
     except KeyError as error:
         raise Unreadable(f"the place of {table.name} in the text is unknown") from error
-    names = [identifier.name for identifier in identifiers]
-    if len(names) == 1:
-        names.insert(0, schema)
-    return Reference(TableName.of(*names), start, end, names[-1], bool(table.alias))
+    return Reference(
+        table_name(table, schema), start, end, identifiers[-1].name, bool(table.alias)
+    )
+
+
+def table_name(table: exp.Table, schema: str) -> TableName:
+    """Return the table that is meant; a name without a schema belongs to `schema`."""
+    parts = [table.args.get(key) for key in ("catalog", "db", "this")]
+    names = [part.name for part in parts if isinstance(part, exp.Identifier)]
+    return TableName.of(*(names if len(names) > 1 else [schema, *names]))
 
 
 def _is_cte(table: exp.Table) -> bool:

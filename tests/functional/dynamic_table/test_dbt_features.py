@@ -101,7 +101,7 @@ class TestFeatures:
 
         project.run_sql("insert into {schema}.raw_sales values (4, 9, timestamp'2026-04-01')")
         changed = dbt("build", "--exclude", "raw_sales")
-        assert actions(changed)["sales"] == "FULL/INCREMENTAL_NOT_AVAILABLE"
+        assert actions(changed)["sales"] == "FULL/CHEAPER"
         assert rows(project, "select id from {schema}.grown") == [(1,), (2,), (4,)]
         assert rows(project, "select id from {schema}.sales_history") == [(1,), (2,), (4,)]
 

@@ -89,19 +89,17 @@ class TestRefresh:
         project.run_sql("insert into {schema}.events values ('b', 100), ('c', 100)")
         changed = dbt("run")
         assert actions(changed) == {
-            "totals": "FULL/INCREMENTAL_NOT_AVAILABLE",
-            "large": "FULL/INCREMENTAL_NOT_AVAILABLE",
+            "totals": "FULL/CHEAPER",
+            "large": "FULL/CHEAPER",
             "over_view": "FULL/CONFIGURED_FULL",
         }
-        assert changed["totals"].message == "FULL +4 -3 (INCREMENTAL_NOT_AVAILABLE)"
+        assert changed["totals"].message == "FULL +4 -3 (CHEAPER)"
         assert_equals_query(project, "totals", TOTALS_QUERY)
         assert rows(project, "select * from {schema}.large") == [("b",), ("c",)]
 
         project.run_sql("delete from {schema}.events where kind is null")
         project.run_sql("update {schema}.events set amount = 3 where kind = 'a'")
-        assert actions(dbt("run", "--select", "totals")) == {
-            "totals": "FULL/INCREMENTAL_NOT_AVAILABLE"
-        }
+        assert actions(dbt("run", "--select", "totals")) == {"totals": "FULL/CHEAPER"}
         assert_equals_query(project, "totals", TOTALS_QUERY)
 
         project.run_sql("truncate table {schema}.events")
@@ -119,15 +117,15 @@ class TestRefresh:
         assert moment.endswith("Z") and len(moment) == len("2026-01-01T00:00:00.000000Z")
         assert response.pop("statements") > 0
         reason = response.pop("reason")
-        assert reason.startswith("INCREMENTAL_NOT_AVAILABLE: ")
+        assert reason.startswith("CHEAPER: ")
         assert response == {
-            "_message": "FULL +1 -0 (INCREMENTAL_NOT_AVAILABLE)",
+            "_message": "FULL +1 -0 (CHEAPER)",
             "code": "FULL",
             "rows_affected": 1,
             "refresh_action": "FULL",
             "refresh_mode": "auto",
             "refresh_trigger": "SCHEDULED",
-            "reason_code": "INCREMENTAL_NOT_AVAILABLE",
+            "reason_code": "CHEAPER",
             "rows_inserted": 1,
             "rows_deleted": 0,
         }

@@ -55,7 +55,7 @@ class TestChain:
         assert rows(project, "select count(*) from {schema}.second") == [(3,)]
 
         refreshed = actions(dbt("run", "--select", "first+"))
-        assert set(refreshed.values()) == {"FULL/INCREMENTAL_NOT_AVAILABLE"}
+        assert set(refreshed.values()) == {"FULL/CHEAPER"}
         assert rows(project, "select n from {schema}.third") == [(4,)]
 
     def test_one_data_timestamp_for_all(self, project):
@@ -69,10 +69,10 @@ class TestChain:
         project.run_sql("insert into {schema}.people values (50, 'Far')")
         results = dbt("run")
         assert actions(results) == {
-            "first": "FULL/INCREMENTAL_NOT_AVAILABLE",
-            "second": "FULL/INCREMENTAL_NOT_AVAILABLE",
+            "first": "FULL/CHEAPER",
+            "second": "FULL/CHEAPER",
             "third": "NO_DATA",
-            "from_grown": "FULL/INCREMENTAL_NOT_AVAILABLE",
+            "from_grown": "FULL/CHEAPER",
         }
         assert actions(dbt("run")) == dict.fromkeys(ALL, "NO_DATA")
 

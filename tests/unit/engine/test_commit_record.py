@@ -38,12 +38,13 @@ def full_record() -> Record:
         based_on=0,
         upstreams={"shop.up__dyn": "attempt"},
         settings={"k": ODD},
-        verdict=Verdict("key", "columns", "PLANS_DIFFER", ODD, ("rand", "now")),
+        verdict=Verdict("key", "columns", "PLANS_DIFFER", ODD, ("rand", "now"), ODD),
         columns=(StoredColumn(ODD, "__dyn_column_1", "struct<a:int>"),),
         storage={"partition_by": ["a"], "location_root": ODD},
         reason=ODD,
         clock=minute(3),
         fingerprint="f",
+        state={"kind": "rows"},
         streams={"s": [1, 2]},
     )
 

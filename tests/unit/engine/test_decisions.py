@@ -11,6 +11,9 @@ from spark_dynamic.support import codes, reason
 
 CLOCK = reason("CLOCK_FUNCTION", "now()")
 NOT_DELTA = reason("SOURCE_NOT_DELTA", "shop.t")
+LIMIT = reason("LIMIT")
+NOT_ALLOWED = {"full_refresh_forbidden": True}
+CHEAPER = reason("CHEAPER", "few rows")
 CHANGED = ("shop.t",)
 WAITS = ("shop.up",)
 SETTINGS = reason("SETTINGS_CHANGED", "x")
@@ -42,7 +45,20 @@ def decided(findings: dict[str, Any], **raw: Any) -> str:
         (STORED, {"refresh_mode": "full"}, "NO_DATA"),
         (STORED | {"full_refresh_forbidden": True}, {}, "NO_DATA"),
         # Something changed.
-        (STORED | {"changed_sources": CHANGED}, {}, "FULL/INCREMENTAL_NOT_AVAILABLE"),
+        (STORED | {"changed_sources": CHANGED}, {}, "INCREMENTAL"),
+        (STORED | {"changed_sources": CHANGED}, {"refresh_mode": "incremental"}, "INCREMENTAL"),
+        (STORED | {"changed_sources": CHANGED, "not_incremental": LIMIT}, {}, "FULL/LIMIT"),
+        (STORED | {"changed_sources": CHANGED, "cheaper_full": CHEAPER}, {}, "FULL/CHEAPER"),
+        (
+            STORED | {"changed_sources": CHANGED, "cheaper_full": CHEAPER},
+            {"refresh_mode": "incremental"},
+            "INCREMENTAL",
+        ),
+        (
+            STORED | {"changed_sources": CHANGED, "cheaper_full": CHEAPER} | NOT_ALLOWED,
+            {},
+            "INCREMENTAL",
+        ),
         (
             STORED | {"changed_sources": CHANGED},
             {"refresh_mode": "full"},
@@ -107,7 +123,11 @@ FORBIDDEN = STORED | {"full_refresh_forbidden": True}
     ("findings", "raw", "message"),
     [
         (FORBIDDEN | {"invalid": SETTINGS}, {}, "SETTINGS_CHANGED: Settings .* forbids"),
-        (FORBIDDEN | {"changed_sources": CHANGED}, {}, "INCREMENTAL_NOT_AVAILABLE: .* forbids"),
+        (
+            FORBIDDEN | {"changed_sources": CHANGED, "not_incremental": LIMIT},
+            {},
+            "LIMIT: .* forbids",
+        ),
         (FORBIDDEN | {"always_full": CLOCK}, {}, "CLOCK_FUNCTION: .* forbids"),
         (FORBIDDEN | {"config_changes": ("p",)}, {}, "CONFIG_CHANGED: .* forbids"),
         (
@@ -120,8 +140,11 @@ FORBIDDEN = STORED | {"full_refresh_forbidden": True}
             {"on_configuration_change": "fail"},
             r"CONFIG_CHANGED: .*\(c\) and on_configuration_change='fail'",
         ),
-        ({}, {"refresh_mode": "incremental"}, "INCREMENTAL_NOT_AVAILABLE: The query cannot be"),
-        (STORED, {"refresh_mode": "incremental"}, "INCREMENTAL_NOT_AVAILABLE: The query cannot"),
+        (
+            {"not_incremental": LIMIT},
+            {"refresh_mode": "incremental"},
+            "LIMIT: The query cannot be refreshed incrementally: The query has a LIMIT",
+        ),
         (
             STORED | {"always_full": NOT_DELTA},
             {"refresh_mode": "incremental"},
@@ -137,7 +160,7 @@ def test_the_refusal(findings: dict[str, Any], raw: dict[str, Any], message: str
 def test_a_change_that_is_not_applied_is_warned_of() -> None:
     findings = Findings(is_stored=True, config_changes=("a", "b"), changed_sources=CHANGED)
     decision = decide(findings, config(on_configuration_change="continue"))
-    assert said(decision) == "FULL/INCREMENTAL_NOT_AVAILABLE"
+    assert said(decision) == "INCREMENTAL"
     assert decision.warning == "Configuration changes were not applied: a; b."
 
 

@@ -78,7 +78,7 @@ def test_a_conflict_is_planned_again(condition: str) -> None:
     shop = changed()
     shop.spark.meanwhile.append((OVERWRITE, conflict(condition)))
     outcome = shop.refresh("totals")
-    assert said(outcome) == "FULL/INCREMENTAL_NOT_AVAILABLE"
+    assert said(outcome) == "FULL/LIMIT"
     assert shop.is_right("totals")
     assert shop.session.settings == {}
 
@@ -91,7 +91,7 @@ def test_a_writer_that_is_always_faster_ends_in_an_error_and_changes_nothing() -
     with pytest.raises(EngineError, match=r"CONFLICT: .* shop\.totals 5 times"):
         shop.refresh("totals")
     assert shop.storage("totals").version == version
-    assert shop.run() == {"totals": "FULL/INCREMENTAL_NOT_AVAILABLE"}
+    assert shop.run() == {"totals": "FULL/LIMIT"}
 
 
 def test_another_error_is_not_tried_again() -> None:
@@ -140,7 +140,7 @@ def test_a_plan_made_before_a_rebuild_never_lands_on_it() -> None:
 def test_commits_without_rows_between_plan_and_write_do_no_harm() -> None:
     shop = changed()
     shop.spark.meanwhile.append((OVERWRITE, shop.spark.write("shop.totals__dyn").optimize))
-    assert said(shop.refresh("totals")) == "FULL/INCREMENTAL_NOT_AVAILABLE"
+    assert said(shop.refresh("totals")) == "FULL/LIMIT"
     assert shop.run() == {"totals": "NO_DATA"}
     assert shop.is_right("totals")
 
@@ -159,7 +159,7 @@ def test_a_source_that_moves_on_while_it_is_read_is_read_at_its_pin() -> None:
     shop.spark.meanwhile.append((OVERWRITE, lambda: orders.append((5, 20, 900))))
     shop.refresh("totals")
     assert shop.spark.read("select * from shop.totals") == [(10, 12), (20, 99)]
-    assert shop.run() == {"totals": "FULL/INCREMENTAL_NOT_AVAILABLE"}
+    assert shop.run() == {"totals": "FULL/LIMIT"}
     assert shop.is_right("totals")
 
 

@@ -50,7 +50,7 @@ def test_maintenance_of_the_storage_is_no_foreign_write() -> None:
         shop.spark.write("shop.totals__dyn").optimize()
     assert shop.run() == {"totals": "NO_DATA"}
     shop.spark.write("shop.orders").append((4, 20, 1))
-    assert shop.run() == {"totals": "FULL/INCREMENTAL_NOT_AVAILABLE"}
+    assert shop.run() == {"totals": "FULL/LIMIT"}
 
 
 def test_auto_compaction_after_the_write_changes_nothing() -> None:
@@ -117,7 +117,7 @@ def test_mode_full_says_so_and_still_does_nothing_for_nothing() -> None:
 def test_mode_incremental_is_refused_and_nothing_is_built() -> None:
     shop = small_shop(totals=TOTALS)
     shop.configs["totals"] = {"refresh_mode": "incremental"}
-    with pytest.raises(EngineError, match="INCREMENTAL_NOT_AVAILABLE"):
+    with pytest.raises(EngineError, match="LIMIT"):
         shop.run()
     assert not shop.spark.exists("shop.totals__dyn")
 
@@ -125,7 +125,7 @@ def test_mode_incremental_is_refused_and_nothing_is_built() -> None:
 @pytest.mark.parametrize(
     ("change", "code"),
     [
-        (lambda shop: shop.spark.write("shop.orders").append((4, 1, 1)), "INCREMENTAL_NOT_AVAIL"),
+        (lambda shop: shop.spark.write("shop.orders").append((4, 1, 1)), "LIMIT"),
         (
             lambda shop: shop.models.update(totals=TOTALS.replace("sum", "max")),
             "DEFINITION_CHANGED",
@@ -159,7 +159,7 @@ def test_other_partitions_can_wait() -> None:
     assert said(outcome) == "NO_DATA"
     assert "partition_by was unset and is ['customer']" in outcome.plan.decision.warning
     shop.spark.write("shop.orders").append((4, 20, 1))
-    assert said(shop.refresh("totals")) == "FULL/INCREMENTAL_NOT_AVAILABLE"
+    assert said(shop.refresh("totals")) == "FULL/LIMIT"
     assert shop.record("totals").generation == 1
     # What was not applied is still known, and is applied when it may be.
     assert shop.run(full_refresh=True) == {"totals": "FULL/REQUESTED"}
@@ -250,7 +250,7 @@ def test_a_refresh_after_an_empty_run_with_other_columns_says_what_it_did() -> N
     shop.run(sql="select 1 as other where false", leaves_no_state=True)
     shop.spark.write("shop.orders").append((4, 20, 1))
     outcome = shop.refresh("totals")
-    assert said(outcome) == "FULL/INCREMENTAL_NOT_AVAILABLE"
+    assert said(outcome) == "FULL/LIMIT"
     assert outcome.rows_inserted == 2
 
 

@@ -86,7 +86,7 @@ def test_the_view_gives_columns_their_names_back() -> None:
 
 
 def created(**raw: Any) -> list[str]:
-    return create_storage(STORAGE, config(**raw), "m", COLUMNS, "select 1").split("\n")
+    return create_storage(STORAGE, config(**raw), "m", COLUMNS, "SELECT 1").split("\n")
 
 
 def test_a_generation_is_created_and_never_replaced() -> None:
@@ -111,8 +111,8 @@ def test_an_unknown_column_of_the_config_is_named(key: str) -> None:
 
 
 def test_an_overwrite_is_one_statement() -> None:
-    assert overwrite_storage(STORAGE, COLUMNS, "select 1") == (
-        "INSERT OVERWRITE TABLE `shop`.`revenue__dyn`\n" + select_for_storage("select 1", COLUMNS)
+    assert overwrite_storage(STORAGE, "SELECT 1") == (
+        "INSERT OVERWRITE TABLE `shop`.`revenue__dyn`\nSELECT 1"
     )
 
 

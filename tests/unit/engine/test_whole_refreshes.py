@@ -35,7 +35,7 @@ def test_a_table_is_built_and_stays_until_something_changes() -> None:
     assert shop.run() == {"totals": "NO_DATA"}
     assert shop.storage("totals").version == version
     shop.spark.write("shop.orders").append((4, 20, 1))
-    assert shop.run() == {"totals": "FULL/INCREMENTAL_NOT_AVAILABLE"}
+    assert shop.run() == {"totals": "FULL/LIMIT"}
     assert shop.is_right("totals")
     assert shop.run() == {"totals": "NO_DATA"}
 
@@ -83,7 +83,7 @@ def test_a_chain_is_refreshed_in_one_cut() -> None:
     assert all(shop.is_right(name) for name in shop.models)
     assert set(shop.run().values()) == {"NO_DATA"}
     shop.spark.write("shop.orders").append((4, 20, 90))
-    assert set(shop.run().values()) == {"FULL/INCREMENTAL_NOT_AVAILABLE"}
+    assert set(shop.run().values()) == {"FULL/LIMIT"}
     assert all(shop.is_right(name) for name in shop.models)
     moments = {shop.record(name).data_timestamp for name in shop.models}
     assert len(moments) == 1
@@ -100,7 +100,7 @@ def test_a_change_that_stops_half_way_moves_only_the_record() -> None:
     write.append((7, 10, 5))
     versions = {name: shop.storage(name).version for name in shop.models}
     assert shop.run() == {
-        "totals": "FULL/INCREMENTAL_NOT_AVAILABLE",
+        "totals": "FULL/LIMIT",
         "named": "NO_DATA",
         "big": "NO_DATA",
     }
@@ -141,7 +141,7 @@ def test_a_model_catches_up_with_an_older_cut() -> None:
     moment = shop.record("totals").data_timestamp
     shop.spark.write("shop.orders").append((5, 10, 1))
     shop.spark.write("shop.customers").append((30, "c"))
-    assert shop.run("named") == {"named": "FULL/INCREMENTAL_NOT_AVAILABLE"}
+    assert shop.run("named") == {"named": "FULL/LIMIT"}
     record = shop.record("named")
     assert record.data_timestamp == moment
     pins = {str(pin.table): pin.version for pin in record.frontier}
@@ -195,7 +195,7 @@ def test_rows_that_come_through_a_view_are_a_change() -> None:
     shop.spark.create_view("shop.v", PLAIN, ["number", "amount"])
     shop.run()
     shop.spark.write("shop.orders").append((4, 1, 1))
-    assert shop.run() == {"copy": "FULL/INCREMENTAL_NOT_AVAILABLE"}
+    assert shop.run() == {"copy": "FULL/LIMIT"}
     assert shop.is_right("copy")
 
 
@@ -315,6 +315,6 @@ def test_losing_the_state_table_loses_nothing() -> None:
     shop.spark.write("shop.orders").append((4, 20, 90))
     cycle = shop.open_cycle(KnownState())
     found = [said(shop.refresh(name, cycle)) for name in shop.models]
-    assert set(found) == {"FULL/INCREMENTAL_NOT_AVAILABLE"}
+    assert set(found) == {"FULL/LIMIT"}
     assert all(shop.is_right(name) for name in shop.models)
     assert shop.record("totals").refresh_number == 2

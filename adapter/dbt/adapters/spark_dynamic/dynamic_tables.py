@@ -37,7 +37,15 @@ if TYPE_CHECKING:
 # So many runs may overlap without missing each other's summary in the state table.
 _RECENT_RUNS = 10
 # Unasked rebuilds: the user should hear of them.
-_EXPECTED = {"INITIAL_BUILD", "REQUESTED", "CONFIGURED_FULL", "EMPTY_RUN", "AFTER_EMPTY_RUN", ""}
+_EXPECTED = {
+    "INITIAL_BUILD",
+    "REQUESTED",
+    "CONFIGURED_FULL",
+    "CHEAPER",
+    "EMPTY_RUN",
+    "AFTER_EMPTY_RUN",
+    "",
+}
 
 
 class PlannedRefresh:
@@ -87,6 +95,11 @@ class DynamicTables:
         if plan.decision.warning:
             self._adapter.warn(f"{request.view}: {plan.decision.warning}")
         return PlannedRefresh(plan, cycle, started_at)
+
+    def look(self) -> tuple[Cycle, DbtWarehouse]:
+        """Return a cycle for looking only: nothing of it is kept or written down."""
+        warehouse = DbtWarehouse(self._adapter)
+        return Cycle(_invocation_id(), warehouse.now(), self._known_state(warehouse)), warehouse
 
     def run(self, planned: PlannedRefresh) -> RefreshResponse:
         """Run what was planned."""

@@ -15,6 +15,7 @@ from dbt.adapters.spark_dynamic.config import SparkDynamicConfig
 from dbt.adapters.spark_dynamic.connections import SparkDynamicConnectionManager
 from dbt.adapters.spark_dynamic.defaults import BUILT_BY_DBT, prefer_delta
 from dbt.adapters.spark_dynamic.dynamic_tables import DynamicTables, PlannedRefresh, request_for
+from dbt.adapters.spark_dynamic.operations import Operations
 from dbt.adapters.spark_dynamic.responses import RefreshResponse
 from dbt.adapters.spark_dynamic.switching import drop_storage
 from dbt.adapters.spark_dynamic.warehouse import DbtWarehouse
@@ -86,6 +87,21 @@ class SparkDynamicAdapter(SparkAdapter):
     def dynamic_table_run(self, planned: PlannedRefresh) -> RefreshResponse:
         """Do it."""
         return self._dynamic_tables.run(planned)
+
+    @available.parse(lambda *_: [])
+    def dynamic_table_verify(self, model: str) -> Any:
+        """Return the rows in which a dynamic table and its query differ."""
+        return Operations(self, self._dynamic_tables).verify(model)
+
+    @available.parse(lambda *_: [])
+    def dynamic_table_explain(self, model: str) -> Any:
+        """Return what a refresh would do, and how."""
+        return Operations(self, self._dynamic_tables).explain(model)
+
+    @available.parse(lambda *_: [])
+    def dynamic_table_forecast(self, select: Any = None, exclude: Any = None) -> Any:
+        """Return what a run of a selection would do."""
+        return Operations(self, self._dynamic_tables).forecast(select, exclude)
 
     @available
     def seed_columns(self, model: Mapping[str, Any], rows: Any) -> list[list[str]]:

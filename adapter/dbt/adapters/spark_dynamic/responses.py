@@ -58,6 +58,8 @@ def status_line(outcome: Outcome) -> str:
         case "FULL" | "REINITIALIZE":
             rows = f"+{outcome.rows_inserted} -{outcome.rows_deleted}"
             return f"{decision.action} {rows} ({decision.reason.code})"
+        case "INCREMENTAL":
+            return f"INCREMENTAL +{outcome.rows_inserted} -{outcome.rows_deleted}"
         case "WAITING":
             return f"WAITING for {decision.detail}"
     return decision.action

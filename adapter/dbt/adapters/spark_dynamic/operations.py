@@ -1,0 +1,141 @@
+"""Operations on dynamic tables: verify, explain, and what a run would do."""
+
+from collections.abc import Sequence
+from contextlib import contextmanager
+from graphlib import TopologicalSorter
+from typing import TYPE_CHECKING, Any
+
+import agate
+from dbt_common.exceptions import DbtDatabaseError, DbtRuntimeError
+
+from dbt.adapters.spark_dynamic.dynamic_tables import DynamicTables, request_for
+from dbt.adapters.spark_dynamic.errors import RefreshError
+from spark_dynamic.errors import EngineError, WarehouseError
+from spark_dynamic.refresh.explain import explain_refresh
+from spark_dynamic.refresh.plan import plan_refresh
+from spark_dynamic.refresh.request import Request
+from spark_dynamic.refresh.verify import verify
+
+if TYPE_CHECKING:
+    from dbt.adapters.spark_dynamic.impl import SparkDynamicAdapter
+
+Rows = Sequence[Sequence[Any]]
+
+
+class Operations:
+    """What `dbt run-operation` can ask about models of the project."""
+
+    def __init__(self, adapter: "SparkDynamicAdapter", tables: DynamicTables) -> None:
+        self._adapter = adapter
+        self._tables = tables
+
+    def verify(self, model: str) -> agate.Table:
+        """Return the differing rows: where they are, how many copies, and their values."""
+        cycle, warehouse = self._tables.look()
+        with _reported():
+            found = verify(self._request(self._node(model)), cycle, warehouse)
+        rows = [
+            ["only in the table" if copies > 0 else "only in the query", abs(copies), *values]
+            for copies, values in found.differing
+        ]
+        return _table(["side", "copies", *found.columns], rows)
+
+    def explain(self, model: str) -> agate.Table:
+        """Return what a refresh of one model would do, line by line."""
+        cycle, warehouse = self._tables.look()
+        with _reported():
+            plan = plan_refresh(self._request(self._node(model)), cycle, warehouse)
+            lines = explain_refresh(plan, cycle, warehouse)
+        return _table(["part", "text"], [[line.part, line.text] for line in lines])
+
+    def forecast(self, select: Any, exclude: Any) -> agate.Table:
+        """Return one line per dynamic table of a selection: what a run would do with it."""
+        cycle, warehouse = self._tables.look()
+        rows: list[list[Any]] = []
+        writing: set[str] = set()
+        for node in self._selected(select, exclude):
+            above = writing & set(node.depends_on.nodes)
+            try:
+                request = self._request(node)
+                decision = plan_refresh(request, cycle, warehouse).decision
+                action, why = decision.action, decision.detail or str(decision.reason)
+            except (EngineError, WarehouseError) as error:
+                action, why = "ERROR", str(error).splitlines()[0]
+            if above and action in ("NO_DATA", "WAITING", "ERROR"):
+                # Its upstreams do not have the rows yet that it will read.
+                names = ", ".join(sorted(name.rpartition(".")[2] for name in above))
+                action, why = "DEPENDS", f"on what {names} will bring"
+            if action not in ("NO_DATA", "COVERED"):
+                writing.add(node.unique_id)
+            rows.append([f"{node.schema}.{node.alias}", action, why])
+        return _table(["table", "action", "reason"], rows)
+
+    @property
+    def _manifest(self) -> Any:
+        # dbt gives every adapter its manifest, as the place to look for macros.
+        return self._adapter._macro_resolver
+
+    def _node(self, model: str) -> Any:
+        name = model.rpartition(".")[2]
+        found = [node for node in self._dynamic() if node.name == name or node.alias == name]
+        if not found:
+            known = ", ".join(sorted(node.name for node in self._dynamic())) or "none"
+            raise DbtRuntimeError(
+                f"'{model}' is no dynamic table of this project. Expected one of: {known}."
+            )
+        return found[0]
+
+    def _dynamic(self) -> list[Any]:
+        return [
+            node
+            for node in self._manifest.nodes.values()
+            if node.resource_type == "model" and node.config.get("materialized") == "dynamic_table"
+        ]
+
+    def _selected(self, select: Any, exclude: Any) -> list[Any]:
+        """Return the dynamic tables of a selection, upstreams first."""
+        from dbt.artifacts.resources.types import NodeType
+        from dbt.compilation import Compiler
+        from dbt.graph.cli import parse_difference
+        from dbt.graph.selector import ResourceTypeSelector
+
+        graph = Compiler(self._adapter.config).compile(self._manifest, write=False)
+        spec = parse_difference(_list(select), _list(exclude))
+        selector = ResourceTypeSelector(graph, self._manifest, None, [NodeType.Model])
+        chosen = selector.get_selected(spec)
+        above = {id: graph.graph.predecessors(id) for id in graph.nodes()}
+        known = {node.unique_id: node for node in self._dynamic()}
+        order = TopologicalSorter(above).static_order()
+        return [known[id] for id in order if id in chosen and id in known]
+
+    def _request(self, node: Any) -> Request:
+        """Compile a model as `dbt run` would."""
+        from dbt.compilation import Compiler
+
+        compiler: Any = Compiler(self._adapter.config)
+        compiled = compiler.compile_node(node, self._manifest, {}, write=False)
+        relation = self._adapter.Relation.create_from(self._adapter.config, compiled)
+        text = compiled.compiled_code or ""
+        return request_for(self._adapter, compiled.to_dict(), relation, text, False)
+
+
+def _list(value: Any) -> list[str] | None:
+    if not value:
+        return None
+    return [value] if isinstance(value, str) else list(value)
+
+
+def _table(names: list[str], rows: Rows) -> agate.Table:
+    """Return a table of texts; numbers of copies stay numbers."""
+    texts = [[None if value is None else str(value) for value in row] for row in rows]
+    return agate.Table(texts, names, [agate.Text()] * len(names))
+
+
+@contextmanager
+def _reported() -> Any:
+    try:
+        yield
+    except EngineError as error:
+        raise RefreshError(str(error)) from error
+    except WarehouseError as error:
+        raise DbtDatabaseError(str(error)) from error

@@ -1,0 +1,261 @@
+"""Results that are groups: stored with the state that lets them follow changes.
+
+A changed group is found by its keys and adjusted by what changed in it: counts and exact sums
+are added to, extremes only compared. Only what cannot be adjusted is computed again, for the
+groups concerned. A group is gone when its row count is 0, whatever its sums are.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from textwrap import indent
+
+from sqlglot import exp
+
+from spark_dynamic.apply.measures import (
+    COUNT,
+    Follows,
+    MeasureState,
+    Stored,
+    group_count,
+    measure_state,
+)
+from spark_dynamic.apply.rows import Ranges, between
+from spark_dynamic.apply.shape import GroupShape
+from spark_dynamic.frontier.record import StoredColumn
+from spark_dynamic.names import TableName, quote
+from spark_dynamic.plan.expressions import substitute
+from spark_dynamic.plan.nodes import Expression
+from spark_dynamic.plan.types import MeasureType
+from spark_dynamic.sql.dialect import SparkDynamic
+
+VISIBLE = "__dyn_visible"
+_RECOMPUTED = "__dyn_recomputed"
+_NEGATIVE = "raise_error('GROUP_COUNT_NEGATIVE: more rows left a group than were in it')"
+
+
+@dataclass(frozen=True)
+class Groups:
+    """The storage of groups."""
+
+    shape: GroupShape
+    types: Mapping[str, MeasureType]
+    columns: tuple[StoredColumn, ...]
+
+    @property
+    def state(self) -> dict[str, object]:
+        """What the record keeps: storage of another form cannot be carried on."""
+        return {
+            "kind": "groups",
+            "keys": list(self.keys.values()),
+            "columns": [[s.name, s.type, s.follows.value] for s in self.stored],
+            "filtered": self.is_filtered,
+        }
+
+    @property
+    def is_filtered(self) -> bool:
+        """Tell whether some groups are kept without being shown (HAVING)."""
+        return bool(self.shape.conditions)
+
+    @cached_property
+    def keys(self) -> dict[str, str]:
+        """The keys' ids, and the columns that hold them; a key not shown has a hidden one."""
+        shown = {
+            output.name: column.stored_as
+            for output, column in reversed(
+                list(zip(self.shape.outputs, self.columns, strict=True))
+            )
+            if isinstance(output, exp.Column)
+        }
+        return {
+            key.id: shown.get(key.id, f"__dyn_key_{i}")
+            for i, key in enumerate(self.shape.aggregate.keys, 1)
+        }
+
+    @cached_property
+    def _measures(self) -> dict[str, MeasureState]:
+        return {
+            measure.id: measure_state(i, measure, self.types[measure.id], _sql)
+            for i, measure in enumerate(self.shape.aggregate.measures, 1)
+        }
+
+    @cached_property
+    def stored(self) -> list[Stored]:
+        """Everything stored per group beside keys and results."""
+        return [group_count(), *(s for m in self._measures.values() for s in m.stored)]
+
+    @property
+    def extremes(self) -> list[Stored]:
+        """The values that a delete may invalidate."""
+        return [s for s in self.stored if s.follows in (Follows.LEAST, Follows.GREATEST)]
+
+    @property
+    def always_recomputed(self) -> bool:
+        """Tell whether every touched group has to be computed again."""
+        return any(stored.follows is Follows.RECOMPUTED for stored in self.stored)
+
+    def build(self, rows: str) -> str:
+        """Return all groups of the aggregate's input, in the form of the storage."""
+        values = {stored.name: quote(stored.name) for stored in self.stored}
+        keys = {id: quote(id) for id in self.keys}
+        columns = [f"{sql} AS {quote(name)}" for name, sql in self._columns(keys, values).items()]
+        return f"SELECT {', '.join(columns)} FROM (\n{indent(self.recomputed(rows), '  ')}\n)"
+
+    def recomputed(self, rows: str) -> str:
+        """Return keys and state of the groups of some rows."""
+        state = [f"{stored.over_rows} AS {quote(stored.name)}" for stored in self.stored]
+        return self._grouped(rows, state)
+
+    def changes(self, delta: str, insert_only: bool) -> str:
+        """Return per group what has to be added to its state, and what was deleted from it."""
+        state = [
+            f"{stored.over_changes} AS {quote(stored.name)}"
+            for stored in self.stored
+            if stored.over_changes
+        ]
+        if not insert_only:
+            state += [f"{s.over_deleted} AS {_deleted(s)}" for s in self.extremes]
+        return self._grouped(delta, state)
+
+    def _grouped(self, rows: str, state: list[str]) -> str:
+        keys = [f"{_sql(k.expression)} AS {quote(k.id)}" for k in self.shape.aggregate.keys]
+        sql = f"SELECT {', '.join([*keys, *state])} FROM (\n{indent(rows, '  ')}\n)"
+        if keys:
+            by = ", ".join(_sql(key.expression) for key in self.shape.aggregate.keys)
+            sql += f"\nGROUP BY {by}"
+        return sql
+
+    def stale(self, storage: TableName, version: int, changes: str, bounds: Ranges) -> str:
+        """Return the keys of the groups that lost what may have been an extreme.
+
+        If a deleted value beats both the stored one and all inserted ones, or equals the best
+        of them, only the rows can tell.
+        """
+        beaten = []
+        for stored in self.extremes:
+            function, compared = ("least", "<=") if _is_least(stored) else ("greatest", ">=")
+            best = f"{function}(t.{quote(stored.name)}, c.{quote(stored.name)})"
+            deleted = f"c.{_deleted(stored)}"
+            beaten.append(f"coalesce({deleted} {compared} {best}, {deleted} IS NOT NULL)")
+        # A group that goes needs nothing; without keys it stays, also with no row in it.
+        alive = f"coalesce(t.{COUNT}, 0) + c.{COUNT} <> 0" if self.keys else "true"
+        keys = ", ".join(f"c.{quote(id)}" for id in self.keys) or "1 AS one"
+        return (
+            f"SELECT {keys} FROM {changes} AS c LEFT JOIN (SELECT * FROM {storage.sql} "
+            f"VERSION AS OF {version} WHERE {' AND '.join(['true', *between(bounds)])}) AS t "
+            f"ON {self._same_keys('t', 'c')}\nWHERE {alive} AND ({' OR '.join(beaten)})"
+        )
+
+    def merge(self, storage: TableName, changes: str, recomputed: str, bounds: Ranges) -> str:
+        """Return the statement that brings all touched groups up to date.
+
+        `changes` is a relation; `recomputed` is a query, or empty if no group needs it.
+        """
+        source = f"SELECT * FROM {changes}"
+        if recomputed:
+            source = self._with_recomputed(changes, recomputed)
+        new = {s.name: self._new_value(s, bool(recomputed)) for s in self.stored}
+        added = {s.name: self._first_value(s, bool(recomputed)) for s in self.stored}
+        keys = {id: f"s.{quote(id)}" for id in self.keys}
+        # Keys stay as they are stored: one of several equal values, such as 0.0 and -0.0.
+        old_keys = {id: f"t.{quote(name)}" for id, name in self.keys.items()}
+        updates = {
+            name: sql
+            for name, sql in self._columns(old_keys, new).items()
+            if name not in self.keys.values()
+        }
+        same = " AND ".join(f"t.{quote(s.name)} <=> {new[s.name]}" for s in self.stored)
+        assigned = ",\n  ".join(f"{quote(name)} = {sql}" for name, sql in updates.items())
+        inserts = self._columns(keys, added)
+        clauses = [
+            f"MERGE INTO {storage.sql} AS t USING (\n{indent(source, '  ')}\n) AS s",
+            f"ON {' AND '.join([self._same_keys('t', 's'), *between(bounds, 't.')])}",
+        ]
+        if self.keys:
+            clauses.append(f"WHEN MATCHED AND t.{COUNT} + s.{COUNT} = 0 THEN DELETE")
+        clauses += [
+            f"WHEN MATCHED AND NOT ({same}) THEN UPDATE SET\n  {assigned}",
+            f"WHEN NOT MATCHED AND ({self._is_something()}) THEN INSERT "
+            f"({', '.join(map(quote, inserts))})\n  VALUES ({', '.join(inserts.values())})",
+        ]
+        return "\n".join(clauses)
+
+    def _columns(self, keys: Mapping[str, str], state: Mapping[str, str]) -> dict[str, str]:
+        """Return every column of the storage as SQL over given keys and state."""
+        values: dict[str, Expression] = {id: exp.Var(this=sql) for id, sql in keys.items()}
+        raw: dict[str, Expression] = {name: exp.Var(this=sql) for name, sql in state.items()}
+        for id, measure in self._measures.items():
+            values[id] = substitute(measure.result, raw)
+        found = {
+            column.stored_as: _sql(substitute(output, values))
+            for output, column in zip(self.shape.outputs, self.columns, strict=True)
+        }
+        found |= {name: keys[id] for id, name in self.keys.items() if name not in found}
+        found |= dict(state)
+        if self.is_filtered:
+            conditions = [f"({_sql(substitute(c, values))})" for c in self.shape.conditions]
+            found[VISIBLE] = f"coalesce({' AND '.join(conditions)}, false)"
+        return found
+
+    def _same_keys(self, stored: str, changed: str) -> str:
+        pairs = [
+            f"{stored}.{quote(name)} <=> {changed}.{quote(id)}" for id, name in self.keys.items()
+        ]
+        return " AND ".join(pairs) or "true"
+
+    def _with_recomputed(self, changes: str, recomputed: str) -> str:
+        again = [s for s in self.stored if s.follows is not Follows.ADDED]
+        columns = [f"r.{quote(s.name)} AS {_again(s)}" for s in again]
+        same = " AND ".join(f"c.{quote(id)} <=> r.{quote(id)}" for id in self.keys) or "true"
+        return (
+            f"SELECT c.*, r.{COUNT} IS NOT NULL AS {_RECOMPUTED}, {', '.join(columns)}\n"
+            f"FROM {changes} AS c LEFT JOIN (\n{indent(recomputed, '  ')}\n) AS r ON {same}"
+        )
+
+    def _new_value(self, stored: Stored, has_recomputed: bool) -> str:
+        old, change = f"t.{quote(stored.name)}", f"s.{quote(stored.name)}"
+        match stored.follows:
+            case Follows.ADDED:
+                total = f"CAST({old} + {change} AS {stored.type})"
+                negative = f"IF({old} + {change} < 0, {_NEGATIVE}, {total})"
+                return negative if stored.name == COUNT else total
+            case Follows.RECOMPUTED:
+                return f"s.{_again(stored)}"
+        function = "least" if _is_least(stored) else "greatest"
+        return self._or_recomputed(stored, f"{function}({old}, {change})", has_recomputed)
+
+    def _first_value(self, stored: Stored, has_recomputed: bool) -> str:
+        """Return the value in a group that was not there before."""
+        change = f"s.{quote(stored.name)}"
+        if stored.name == COUNT:
+            return f"IF({change} <= 0, {_NEGATIVE}, {change})"
+        match stored.follows:
+            case Follows.ADDED:
+                return change
+            case Follows.RECOMPUTED:
+                return f"s.{_again(stored)}"
+        return self._or_recomputed(stored, change, has_recomputed)
+
+    def _or_recomputed(self, stored: Stored, sql: str, has_recomputed: bool) -> str:
+        return f"IF(s.{_RECOMPUTED}, s.{_again(stored)}, {sql})" if has_recomputed else sql
+
+    def _is_something(self) -> str:
+        """Return the condition that a group that is not stored has any change at all."""
+        added = [s.name for s in self.stored if s.follows is Follows.ADDED]
+        return " OR ".join(f"s.{quote(name)} <> 0" for name in added)
+
+
+def _is_least(stored: Stored) -> bool:
+    return stored.follows is Follows.LEAST
+
+
+def _deleted(stored: Stored) -> str:
+    return quote(f"{stored.name}_deleted")
+
+
+def _again(stored: Stored) -> str:
+    return quote(f"{stored.name}_again")
+
+
+def _sql(expression: Expression) -> str:
+    return expression.sql(dialect=SparkDynamic)

@@ -1,0 +1,139 @@
+"""What is stored of an aggregate function per group, and how it follows the changes."""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
+
+from sqlglot import exp
+
+from spark_dynamic.plan.nodes import Expression, Measure, column
+from spark_dynamic.plan.types import MeasureType, is_decimal, is_whole
+from spark_dynamic.sql.write import WEIGHT
+
+COUNT = "__dyn_count"
+# An average of whole numbers needs their exact sum, which may exceed a bigint.
+_WHOLE_SUM = "decimal(29,0)"
+
+
+class Follows(Enum):
+    """How a stored value follows the changes of its group."""
+
+    ADDED = "added"
+    LEAST = "least"
+    GREATEST = "greatest"
+    RECOMPUTED = "recomputed"
+
+
+@dataclass(frozen=True)
+class Stored:
+    """One stored value: over rows, over changes, and as a column."""
+
+    name: str
+    type: str
+    follows: Follows
+    over_rows: str
+    over_changes: str = ""
+    over_deleted: str = ""
+
+
+@dataclass(frozen=True)
+class MeasureState:
+    """The stored values of a measure, and its result from them."""
+
+    stored: tuple[Stored, ...]
+    result: Expression
+
+
+def group_count() -> Stored:
+    """Return the number of rows of a group: it is gone when that is 0."""
+    return Stored(COUNT, "bigint", Follows.ADDED, "count(*)", f"sum({WEIGHT})")
+
+
+def measure_state(
+    number: int, measure: Measure, types: MeasureType, write: Callable[[Expression], str]
+) -> MeasureState:
+    """Choose how a measure is stored; what cannot be followed exactly is recomputed."""
+    if measure.argument is None:
+        return MeasureState((), column(COUNT))
+    argument = write(measure.argument)
+    match measure.function:
+        case "count":
+            counted = _counted(number, argument)
+            return MeasureState((counted,), column(counted.name))
+        case "min" | "max":
+            return _extremum(number, measure.function, argument, types)
+        case "sum" if types.result == "bigint" or is_decimal(types.argument):
+            return _sum(number, argument, types)
+        case "avg" if is_whole(types.argument) or is_decimal(types.argument):
+            return _average(number, argument, types)
+    over_rows = f"{measure.function}({argument})"
+    stored = Stored(f"__dyn_value_{number}", types.result, Follows.RECOMPUTED, over_rows)
+    return MeasureState((stored,), column(stored.name))
+
+
+def _counted(number: int, argument: str) -> Stored:
+    return Stored(
+        f"__dyn_count_{number}",
+        "bigint",
+        Follows.ADDED,
+        f"count({argument})",
+        f"sum(IF({argument} IS NULL, 0, {WEIGHT}))",
+    )
+
+
+def _added(number: int, argument: str, type: str) -> Stored:
+    return Stored(
+        f"__dyn_sum_{number}",
+        type,
+        Follows.ADDED,
+        f"CAST(coalesce(sum({argument}), 0) AS {type})",
+        f"CAST(coalesce(sum(IF({WEIGHT} > 0, {argument}, -({argument}))), 0) AS {type})",
+    )
+
+
+def _sum(number: int, argument: str, types: MeasureType) -> MeasureState:
+    total, counted = _added(number, argument, types.result), _counted(number, argument)
+    return MeasureState((total, counted), _unless_none(counted.name, column(total.name)))
+
+
+def _average(number: int, argument: str, types: MeasureType) -> MeasureState:
+    counted = _counted(number, argument)
+    if is_whole(types.argument):
+        total = _added(number, f"CAST({argument} AS decimal(19,0))", _WHOLE_SUM)
+        dividend: Expression = exp.cast(column(total.name), "double")
+        quotient: Expression = exp.Div(this=dividend, expression=column(counted.name))
+    else:
+        total = _added(number, argument, _sum_type(types.argument))
+        divided = exp.Div(this=column(total.name), expression=column(counted.name))
+        # A plain quotient has other digits than an average.
+        quotient = exp.cast(divided, exp.DataType.build(types.result, dialect="spark"))
+    return MeasureState((total, counted), _unless_none(counted.name, quotient))
+
+
+def _sum_type(type: str) -> str:
+    """Return the type in which Spark adds up decimals.
+
+    >>> _sum_type("decimal(10,2)")
+    'decimal(20,2)'
+    """
+    precision, scale = map(int, re.findall(r"\d+", type))
+    return f"decimal({min(38, precision + 10)},{scale})"
+
+
+def _extremum(number: int, function: str, argument: str, types: MeasureType) -> MeasureState:
+    stored = Stored(
+        f"__dyn_{function}_{number}",
+        types.result,
+        Follows.LEAST if function == "min" else Follows.GREATEST,
+        f"{function}({argument})",
+        f"{function}(IF({WEIGHT} > 0, {argument}, NULL))",
+        f"{function}(IF({WEIGHT} < 0, {argument}, NULL))",
+    )
+    return MeasureState((stored,), column(stored.name))
+
+
+def _unless_none(counted: str, value: Expression) -> Expression:
+    """Return a value, or NULL if the group has no value to aggregate."""
+    nothing = exp.EQ(this=column(counted), expression=exp.Literal.number(0))
+    return exp.Case(ifs=[exp.If(this=nothing, true=exp.Null())], default=value)

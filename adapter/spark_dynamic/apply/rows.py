@@ -1,0 +1,137 @@
+"""Results that are bags of rows: appended blindly, or merged by hash and ordinal.
+
+Every stored row carries the hash of its contents and an ordinal (the refresh that wrote it and
+a running number), which is unique without looking at the table. Duplicates differ by their
+ordinals; a delete of k copies picks k of them.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from textwrap import indent
+
+from spark_dynamic.apply.identity import ENCODING, HASH, row_hash
+from spark_dynamic.frontier.record import StoredColumn
+from spark_dynamic.names import TableName, quote
+from spark_dynamic.sql.write import WEIGHT
+
+REFRESH, ROW = "__dyn_refresh", "__dyn_row"
+# The lowest and the highest value of columns, as SQL.
+Ranges = Mapping[str, tuple[str, str]]
+_SAME_ROW = " AND ".join(f"t.{column} = s.{column}" for column in (*HASH, REFRESH, ROW))
+_LOST = "raise_error('DELETED_ROW_MISSING: a row to be deleted is not in the storage')"
+
+
+def between(bounds: Ranges, table: str = "") -> list[str]:
+    """Return the conditions that columns lie between their bounds.
+
+    >>> between({"a": ("1", "9")}, "t.")
+    ['t.`a` BETWEEN 1 AND 9']
+    """
+    return [f"{table}{quote(c)} BETWEEN {low} AND {high}" for c, (low, high) in bounds.items()]
+
+
+@dataclass(frozen=True)
+class Rows:
+    """The storage of a bag of rows."""
+
+    columns: tuple[StoredColumn, ...]
+
+    @property
+    def state(self) -> dict[str, object]:
+        """What the record keeps: storage of another form cannot be carried on."""
+        return {"kind": "rows", "encoding": ENCODING}
+
+    def build(self, query: str, refresh: int) -> str:
+        """Return the query of a rebuild, with the hidden columns."""
+        return self._append(query, refresh, [column.name for column in self.columns])
+
+    def append(self, storage: TableName, delta: str, ids: Sequence[str], refresh: int) -> str:
+        """Return the statement that adds rows; `ids` are the delta's columns."""
+        return f"INSERT INTO {storage.sql}\n{self._append(delta, refresh, ids)}"
+
+    def _append(self, query: str, refresh: int, ids: Sequence[str]) -> str:
+        columns = [
+            f"{quote(id)} AS {quote(column.stored_as)}"
+            for id, column in zip(ids, self.columns, strict=True)
+        ]
+        columns += [
+            *self._hashes(ids),
+            f"{refresh}L AS {REFRESH}",
+            f"monotonically_increasing_id() AS {ROW}",
+        ]
+        return f"SELECT {', '.join(columns)} FROM (\n{indent(query, '  ')}\n)"
+
+    def _hashes(self, ids: Sequence[str]) -> list[str]:
+        typed = [(quote(id), column.type) for id, column in zip(ids, self.columns, strict=True)]
+        return [f"{sql} AS {name}" for sql, name in zip(row_hash(typed), HASH, strict=True)]
+
+    def consolidated(self, delta: str, ids: Sequence[str]) -> str:
+        """Return the net change of every row that changed at all."""
+        columns = [
+            f"{quote(id)} AS {quote(column.stored_as)}"
+            for id, column in zip(ids, self.columns, strict=True)
+        ]
+        inner = f"SELECT {', '.join([*columns, *self._hashes(ids), WEIGHT])} FROM (\n{delta}\n)"
+        values = ", ".join(f"any_value({c}) AS {c}" for c in self._names())
+        keys = ", ".join(HASH)
+        return (
+            f"SELECT {values}, {keys}, sum({WEIGHT}) AS {WEIGHT} FROM (\n{indent(inner, '  ')}\n)"
+            f"\nGROUP BY {keys} HAVING sum({WEIGHT}) <> 0"
+        )
+
+    def append_net(self, storage: TableName, net: str, refresh: int) -> str:
+        """Return the statement that adds net changes, none of which deletes."""
+        return f"INSERT INTO {storage.sql}\n{self._inserts(net, refresh)}"
+
+    def merge(
+        self, storage: TableName, version: int, net: str, refresh: int, bounds: Ranges
+    ) -> str:
+        """Return the statement that deletes and adds net changes in one commit.
+
+        `bounds` hold for every deleted row; with them Delta skips files.
+        """
+        picks, inserts = self._picks(storage, version, net, bounds), self._inserts(net, refresh)
+        source = f"{picks}\nUNION ALL\n{inserts}"
+        columns = [*self._names(), *HASH, REFRESH, ROW]
+        values = [f"s.{column}" for column in columns]
+        fresh = f"IF(s.{REFRESH} = {refresh}L, s.{REFRESH}, {_LOST})"
+        values[columns.index(REFRESH)] = fresh
+        return (
+            f"MERGE INTO {storage.sql} AS t USING (\n{indent(source, '  ')}\n) AS s\n"
+            f"ON {' AND '.join([_SAME_ROW, *between(bounds, 't.')])}\n"
+            "WHEN MATCHED THEN DELETE\n"
+            f"WHEN NOT MATCHED THEN INSERT ({', '.join(columns)}) VALUES ({', '.join(values)})"
+        )
+
+    def _inserts(self, net: str, refresh: int) -> str:
+        """Return the rows to add, each as often as its weight says."""
+        columns = ", ".join([*self._names(), *HASH])
+        return (
+            f"SELECT {columns}, {refresh}L AS {REFRESH}, "
+            f"explode(sequence(1L, {WEIGHT})) AS {ROW} FROM {net} WHERE {WEIGHT} > 0"
+        )
+
+    def _picks(self, storage: TableName, version: int, net: str, bounds: Ranges) -> str:
+        """Return which stored rows go: of each hash, the oldest as many as its weight says."""
+        order = f"PARTITION BY n.{HASH[0]}, n.{HASH[1]}"
+        stored = (
+            f"SELECT {', '.join((*HASH, REFRESH, ROW))} FROM {storage.sql} "
+            f"VERSION AS OF {version} WHERE {' AND '.join(['true', *between(bounds)])}"
+        )
+        same = " AND ".join(f"o.{column} = n.{column}" for column in HASH)
+        ranked = (
+            f"SELECT n.*, o.{REFRESH}, o.{ROW}, "
+            f"row_number() OVER ({order} ORDER BY o.{REFRESH}, o.{ROW}) AS rank, "
+            f"count(o.{ROW}) OVER ({order}) AS available\n"
+            f"FROM (SELECT * FROM {net} WHERE {WEIGHT} < 0) AS n\n"
+            f"LEFT JOIN ({stored}) AS o ON {same}"
+        )
+        columns = ", ".join([*self._names(), *HASH, REFRESH])
+        checked = f"IF(available < -{WEIGHT}, {_LOST}, {ROW}) AS {ROW}"
+        return (
+            f"SELECT {columns}, {checked} FROM (\n{indent(ranked, '  ')}\n)\n"
+            f"WHERE rank <= -{WEIGHT}"
+        )
+
+    def _names(self) -> list[str]:
+        return [quote(column.stored_as) for column in self.columns]

@@ -1,0 +1,1 @@
+"""What changed in a source between two of its versions."""

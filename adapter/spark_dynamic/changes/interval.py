@@ -1,0 +1,69 @@
+"""The changes of one source between two versions, as rows with weights 1 and -1."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum
+
+from spark_dynamic.apply.identity import HASH, row_hash
+from spark_dynamic.frontier.compare import change_feed
+from spark_dynamic.frontier.history import Effect, effect, replaces_all
+from spark_dynamic.names import TableName, quote
+from spark_dynamic.sql.write import WEIGHT
+from spark_dynamic.warehouse import Column, Commit
+
+_ADDED = "'insert', 'update_postimage'"
+
+
+class Kind(Enum):
+    """What the commits of an interval did."""
+
+    INSERTS = "inserts only"
+    CHANGES = "changes"
+    REWRITE = "a rewrite"
+
+
+@dataclass(frozen=True)
+class Interval:
+    """A source from one version (exclusive) to another."""
+
+    table: TableName
+    old: int
+    new: int
+    kind: Kind
+
+    def rows(self, columns: Sequence[Column]) -> str:
+        """Return the changes of some columns."""
+        if self.kind is Kind.REWRITE:
+            return self._difference(columns)
+        names = ", ".join(quote(column.name) for column in columns)
+        weight = "1" if self.kind is Kind.INSERTS else f"IF(_change_type IN ({_ADDED}), 1, -1)"
+        feed = change_feed(self.table, self.old, self.new)
+        return f"SELECT {names}, {weight} AS {WEIGHT} FROM {feed}"
+
+    def _difference(self, columns: Sequence[Column]) -> str:
+        """Compare both versions; rows that are in both cancel out."""
+        names = [quote(column.name) for column in columns]
+        hashes = row_hash((quote(column.name), column.type) for column in columns)
+        keys = [f"{sql} AS {name}" for sql, name in zip(hashes, HASH, strict=True)]
+        both = "\n  UNION ALL\n".join(
+            f"  SELECT {', '.join([*names, *keys])}, {weight} AS {WEIGHT} "
+            f"FROM {self.table.sql} VERSION AS OF {version}"
+            for version, weight in ((self.new, 1), (self.old, -1))
+        )
+        values = ", ".join(f"any_value({name}) AS {name}" for name in names)
+        net = (
+            f"SELECT {values}, sum({WEIGHT}) AS net FROM (\n{both}\n)\n"
+            f"GROUP BY {', '.join(HASH)} HAVING sum({WEIGHT}) <> 0"
+        )
+        return (
+            f"SELECT {', '.join(names)}, CAST(signum(net) AS int) AS {WEIGHT} FROM (\n{net}\n)\n"
+            "LATERAL VIEW explode(sequence(1L, abs(net))) AS copy"
+        )
+
+
+def kind_of(commits: Sequence[Commit], has_feed: bool) -> Kind:
+    """Classify the commits of an interval from history alone."""
+    effects = {effect(commit) for commit in commits} - {Effect.NOTHING, Effect.COLUMNS}
+    if not has_feed or any(replaces_all(commit) for commit in commits):
+        return Kind.REWRITE
+    return Kind.INSERTS if effects <= {Effect.ADDED} else Kind.CHANGES

@@ -1,0 +1,28 @@
+"""What is known about the changes of each source before a delta is written down."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from spark_dynamic.names import TableName
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """The smallest and the largest value of a column among changed rows; NULLs apart."""
+
+    low: Any
+    high: Any
+
+
+@dataclass(frozen=True)
+class Changes:
+    """The changes of one source in the interval."""
+
+    insert_only: bool = False
+    # The bounds of columns, by the table's own names; a column that is not here has unknown ones.
+    bounds: Mapping[str, Bounds] = field(default_factory=dict)
+
+
+# The sources with changes; what is not here did not change.
+Facts = Mapping[TableName, Changes]

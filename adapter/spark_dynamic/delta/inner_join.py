@@ -1,0 +1,72 @@
+"""Inner join: each changed member against the others, once."""
+
+from collections.abc import Sequence
+
+from spark_dynamic.delta.analysis import bounds_of, holds_for, terms, within
+from spark_dynamic.delta.facts import Bounds, Facts
+from spark_dynamic.delta.states import old
+from spark_dynamic.plan.expressions import equal_columns, used
+from spark_dynamic.plan.nodes import Join, Plan, Sum
+
+
+def inner_join(node: Join, deltas: Sequence[Plan | None], facts: Facts) -> Plan:
+    """Δ(R₁ ⋈ … ⋈ Rₙ) = Σᵢ R₁′ ⋈ … ⋈ Rᵢ₋₁′ ⋈ ΔRᵢ ⋈ Rᵢ₊₁ ⋈ … ⋈ Rₙ.
+
+    One term per changed member, for any predicate and for self-joins, whose two sides are two
+    members. A term begins with its delta and goes on along the conditions, so that no two
+    large members are joined first; what joins a changed row by equality lies between the
+    bounds of the changed rows' keys.
+
+    >>> from sqlglot import parse_one
+    >>> from spark_dynamic.delta.facts import Changes
+    >>> from spark_dynamic.names import TableName
+    >>> from spark_dynamic.plan.nodes import Field, Scan, State
+    >>> a = Scan(TableName("s", "a"), (Field("x", "x", "int"),))
+    >>> b = Scan(TableName("s", "b"), (Field("y", "y", "int"),))
+    >>> changed = Scan(b.table, b.fields, State.DELTA)
+    >>> facts = {b.table: Changes()}
+    >>> term = inner_join(Join((a, b), (parse_one("x = y"),)), [None, changed], facts)
+    >>> [(str(member.table), member.state.value) for member in term.members]
+    [('s.b', 'delta'), ('s.a', 'new')]
+    """
+    olds = [old(member, facts) for member in node.members]
+    links = [used(condition) for condition in node.conditions]
+    found: list[Plan] = []
+    for i, delta in enumerate(deltas):
+        if delta is not None:
+            others = [*node.members[:i], *olds[i + 1 :]]
+            found += [_term(node, term, others, links, facts) for term in terms(delta)]
+    return Sum(tuple(found)) if len(found) > 1 else found[0]
+
+
+def _term(
+    node: Join, first: Plan, others: list[Plan], links: list[set[str]], facts: Facts
+) -> Plan:
+    members, seen = [first], set(first.columns)
+    bounds = bounds_of(first, facts)
+    while others:
+        following = next((m for m in others if _connected(links, seen, m)), others[0])
+        others = [member for member in others if member is not following]
+        members.append(within(following, _passed_on(node, bounds, following)))
+        seen |= set(following.columns)
+    return Join(tuple(members), node.conditions)
+
+
+def _connected(links: list[set[str]], seen: set[str], member: Plan) -> bool:
+    """Tell whether a condition links a member with what was joined before."""
+    own = set(member.columns)
+    return any(link & seen and link & own and link <= seen | own for link in links)
+
+
+def _passed_on(node: Join, bounds: dict[str, Bounds], member: Plan) -> dict[str, Bounds]:
+    """Return the bounds of a member's columns that are set equal to bounded ones."""
+    if not bounds:
+        return {}
+    own = set(member.columns)
+    passed: dict[str, Bounds] = {}
+    for condition in node.conditions:
+        pair = equal_columns(condition)
+        for one, other in (pair, pair[::-1]) if pair else ():
+            if one in bounds and other in own and holds_for(bounds[one], member, other):
+                passed[other] = bounds[one]
+    return passed

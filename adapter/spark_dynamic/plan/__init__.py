@@ -1,0 +1,1 @@
+"""The logical plan of a query: nodes, expressions, and facts about them."""

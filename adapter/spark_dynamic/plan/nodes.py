@@ -1,0 +1,299 @@
+"""The nodes of a logical plan.
+
+A node's columns have ids that are unique in the whole plan, so an expression can move to any
+place where its columns are there, and no join needs aliases. Expressions are sqlglot trees
+whose columns are such ids. Nodes are never changed, only replaced.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from enum import Enum
+from typing import Any
+
+from sqlglot import exp
+
+from spark_dynamic.names import TableName
+
+Expression = exp.Expr
+
+# Begins the ids of the keys of changed rows, see `Restrict`.
+TOUCHED = "touched_"
+
+
+class State(Enum):
+    """Which rows of a source a scan gives: those at either end of an interval, or its changes."""
+
+    NEW = "new"
+    OLD = "old"
+    DELTA = "delta"
+
+
+@dataclass(frozen=True)
+class Field:
+    """A column of a table, and its id in the plan."""
+
+    id: str
+    name: str
+    type: str
+
+
+@dataclass(frozen=True)
+class Output:
+    """A computed column."""
+
+    id: str
+    expression: Expression
+
+
+@dataclass(frozen=True)
+class Measure:
+    """An aggregate function over an argument; `count` without one counts rows."""
+
+    id: str
+    function: str
+    argument: Expression | None
+
+
+class Plan:
+    """A node. `columns` are the ids of its output."""
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The ids of the node's output, in order."""
+        raise NotImplementedError
+
+    @property
+    def inputs(self) -> tuple["Plan", ...]:
+        """The nodes below."""
+        return ()
+
+    def with_inputs(self, inputs: tuple["Plan", ...]) -> "Plan":
+        """Return the same node over other inputs."""
+        assert not inputs
+        return self
+
+
+@dataclass(frozen=True)
+class Scan(Plan):
+    """The rows of a table."""
+
+    table: TableName
+    fields: tuple[Field, ...]
+    state: State = State.NEW
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The ids of the fields."""
+        return tuple(field.id for field in self.fields)
+
+
+@dataclass(frozen=True)
+class Filter(Plan):
+    """The rows for which a condition is true."""
+
+    input: Plan
+    condition: Expression
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Those of the input."""
+        return self.input.columns
+
+    @property
+    def inputs(self) -> tuple[Plan, ...]:
+        """The one input."""
+        return (self.input,)
+
+    def with_inputs(self, inputs: tuple[Plan, ...]) -> "Filter":
+        """Return the same filter over another input."""
+        return replace(self, input=inputs[0])
+
+
+@dataclass(frozen=True)
+class Project(Plan):
+    """Columns computed row by row."""
+
+    input: Plan
+    outputs: tuple[Output, ...]
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The ids of the outputs."""
+        return tuple(output.id for output in self.outputs)
+
+    @property
+    def inputs(self) -> tuple[Plan, ...]:
+        """The one input."""
+        return (self.input,)
+
+    def with_inputs(self, inputs: tuple[Plan, ...]) -> "Project":
+        """Return the same projection of another input."""
+        return replace(self, input=inputs[0])
+
+
+@dataclass(frozen=True)
+class UnionAll(Plan):
+    """The rows of all branches; columns go by position, `types` are those of the result."""
+
+    branches: tuple[Plan, ...]
+    ids: tuple[str, ...]
+    types: tuple[str, ...] = ()
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The union's own ids."""
+        return self.ids
+
+    @property
+    def inputs(self) -> tuple[Plan, ...]:
+        """The branches."""
+        return self.branches
+
+    def with_inputs(self, inputs: tuple[Plan, ...]) -> "UnionAll":
+        """Return the union of other branches."""
+        return replace(self, branches=inputs)
+
+
+@dataclass(frozen=True)
+class Join(Plan):
+    """The inner join of any number of inputs: their product, filtered by all conditions."""
+
+    members: tuple[Plan, ...]
+    conditions: tuple[Expression, ...]
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Those of all members."""
+        return tuple(column for member in self.members for column in member.columns)
+
+    @property
+    def inputs(self) -> tuple[Plan, ...]:
+        """The members."""
+        return self.members
+
+    def with_inputs(self, inputs: tuple[Plan, ...]) -> "Join":
+        """Return the join of other members."""
+        return replace(self, members=inputs)
+
+
+@dataclass(frozen=True)
+class Aggregate(Plan):
+    """One row per group; without keys just one row, also over no rows at all."""
+
+    input: Plan
+    keys: tuple[Output, ...]
+    measures: tuple[Measure, ...]
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The ids of the keys, then of the measures."""
+        keys = tuple(key.id for key in self.keys)
+        return keys + tuple(measure.id for measure in self.measures)
+
+    @property
+    def inputs(self) -> tuple[Plan, ...]:
+        """The one input."""
+        return (self.input,)
+
+    def with_inputs(self, inputs: tuple[Plan, ...]) -> "Aggregate":
+        """Return the same aggregate of another input."""
+        return replace(self, input=inputs[0])
+
+
+@dataclass(frozen=True)
+class Sum(Plan):
+    """Terms added up, weights and all; they have the same columns by id. In deltas only."""
+
+    terms: tuple[Plan, ...]
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Those of every term, in the first one's order."""
+        return self.terms[0].columns
+
+    @property
+    def inputs(self) -> tuple[Plan, ...]:
+        """The terms."""
+        return self.terms
+
+    def with_inputs(self, inputs: tuple[Plan, ...]) -> "Sum":
+        """Return the sum of other terms."""
+        return replace(self, terms=inputs)
+
+
+@dataclass(frozen=True)
+class Negate(Plan):
+    """The same rows with opposite weights; stands in deltas only."""
+
+    input: Plan
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Those of the input."""
+        return self.input.columns
+
+    @property
+    def inputs(self) -> tuple[Plan, ...]:
+        """The one input."""
+        return (self.input,)
+
+    def with_inputs(self, inputs: tuple[Plan, ...]) -> "Negate":
+        """Return the opposite of another input."""
+        return replace(self, input=inputs[0])
+
+
+@dataclass(frozen=True)
+class Restrict(Plan):
+    """The rows whose keys occur among the rows of `among`; NULL is a key. In deltas only."""
+
+    input: Plan
+    keys: tuple[Expression, ...]
+    among: Plan
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Those of the input."""
+        return self.input.columns
+
+    @property
+    def inputs(self) -> tuple[Plan, ...]:
+        """The restricted input; `among` keeps its own states."""
+        return (self.input,)
+
+    def with_inputs(self, inputs: tuple[Plan, ...]) -> "Restrict":
+        """Return the same restriction of another input."""
+        return replace(self, input=inputs[0])
+
+
+@dataclass(frozen=True)
+class Query:
+    """A plan with the names of the result's columns."""
+
+    plan: Plan
+    names: tuple[str, ...]
+    columns: tuple[str, ...]
+    # How many aggregations the text has, each definition counted once: Spark has to agree.
+    aggregations: int = field(default=0, compare=False)
+
+
+def walk(plan: Plan) -> Iterator[Plan]:
+    """Yield a node and everything below it."""
+    yield plan
+    for child in plan.inputs:
+        yield from walk(child)
+
+
+def scans(plan: Plan) -> list[Scan]:
+    """Return the scans of a plan."""
+    return [node for node in walk(plan) if isinstance(node, Scan)]
+
+
+def transform(plan: Plan, change: Callable[[Plan], Plan]) -> Plan:
+    """Rebuild a plan bottom-up."""
+    inputs = tuple(transform(child, change) for child in plan.inputs)
+    return change(plan.with_inputs(inputs) if inputs else plan)
+
+
+def column(id: str) -> Any:
+    """Return a reference to a column of a plan."""
+    return exp.Column(this=exp.to_identifier(id, quoted=True))

@@ -1,0 +1,138 @@
+"""What a refresh would do and why, before it does it."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from spark_dynamic.apply.groups import Groups
+from spark_dynamic.delta.differentiate import differentiate
+from spark_dynamic.delta.facts import Changes
+from spark_dynamic.names import TableName
+from spark_dynamic.plan.nodes import (
+    Aggregate,
+    Filter,
+    Join,
+    Plan,
+    Project,
+    Scan,
+    State,
+    UnionAll,
+    scans,
+)
+from spark_dynamic.refresh.cycle import Cycle
+from spark_dynamic.refresh.maintenance import Maintenance
+from spark_dynamic.refresh.plan import Plan as RefreshPlan
+from spark_dynamic.refresh.sources import intervals
+from spark_dynamic.refresh.upkeep import Upkeep
+from spark_dynamic.sql.dialect import SparkDynamic
+from spark_dynamic.sql.write import Relation, Writer
+from spark_dynamic.warehouse import Warehouse
+
+_RULES = {
+    Scan: "scan",
+    Filter: "filter",
+    Project: "project",
+    UnionAll: "union_all",
+    Join: "inner_join",
+    Aggregate: "aggregate",
+}
+
+
+@dataclass(frozen=True)
+class Line:
+    """One line of an explanation."""
+
+    part: str
+    text: str
+
+
+def explain_refresh(plan: RefreshPlan, cycle: Cycle, warehouse: Warehouse) -> list[Line]:
+    """Return mode, action, plan, sources and SQL of a planned refresh."""
+    decision = plan.decision
+    lines = [
+        Line("table", str(plan.request.view)),
+        Line("mode", plan.request.config.refresh_mode.value),
+        Line("action", f"{decision.action} {decision.detail}".strip()),
+        Line("reason", str(decision.reason) or "-"),
+    ]
+    upkeep = Upkeep(plan.request, plan.analysis, plan.verdict, cycle, warehouse)
+    refusal = upkeep.refusal()
+    if upkeep.found is not None:
+        lines += [Line("plan", text) for text in _tree(upkeep.found)]
+    else:
+        lines.append(Line("plan", f"not incremental: {refusal}"))
+    lines += _sources(plan, cycle, warehouse)
+    if plan.query:
+        lines.append(Line("sql", plan.query))
+    if upkeep.found is not None:
+        lines.append(Line("delta", _delta(upkeep.found)))
+    return lines
+
+
+def _tree(maintenance: Maintenance) -> Iterator[str]:
+    """Yield the plan, one operator a line, each with the rule that differentiates it."""
+    target = maintenance.target
+    top = maintenance.query.plan
+    if isinstance(target, Groups):
+        keys = ", ".join(target.keys.values()) or "no keys"
+        stored = ", ".join(stored.name for stored in target.stored)
+        yield f"groups by {keys}, stored with {stored}: merged by key"
+        top = target.shape.aggregate.input
+    else:
+        yield "rows: appended, or merged by hash and ordinal"
+    yield from _nodes(top, 1)
+
+
+def _nodes(plan: Plan, depth: int) -> Iterator[str]:
+    rule = _RULES[type(plan)]
+    match plan:
+        case Scan():
+            detail = f"{plan.table} ({', '.join(field.name for field in plan.fields)})"
+        case Filter():
+            detail = plan.condition.sql(dialect=SparkDynamic)
+        case Join():
+            detail = " AND ".join(c.sql(dialect=SparkDynamic) for c in plan.conditions)
+        case Aggregate():
+            detail = ", ".join(plan.columns)
+        case _:
+            detail = ", ".join(plan.columns)
+    yield f"{'  ' * depth}{rule}: {detail}"
+    for child in plan.inputs:
+        yield from _nodes(child, depth + 1)
+
+
+def _sources(plan: RefreshPlan, cycle: Cycle, warehouse: Warehouse) -> list[Line]:
+    if plan.cut is None:
+        return []
+    changed = {}
+    if plan.record is not None and plan.decision.action in ("INCREMENTAL", "FULL"):
+        known = {str(u.storage) for u in plan.analysis.upstreams} <= plan.record.upstreams.keys()
+        pinned = all(plan.record.pin_of(table) for table in plan.analysis.bases)
+        if known and pinned:
+            changed = intervals(plan.record, plan.cut, plan.analysis, cycle, warehouse)
+    lines = []
+    for table, version in sorted(plan.cut.versions().items(), key=lambda item: str(item[0])):
+        if table not in plan.analysis.tables():
+            continue
+        text = f"{table} at version {version}: "
+        interval = changed.get(table)
+        if interval is not None:
+            text += f"{interval.kind.value} since version {interval.old}"
+        else:
+            text += "read in full" if plan.record is None else "no change"
+        lines.append(Line("source", text))
+    return lines
+
+
+class _Named:
+    """States of sources by names that explain themselves."""
+
+    def relation(self, table: TableName, state: State) -> Relation:
+        return Relation(f"{table.sql} /* {state.value} */", state is State.DELTA)
+
+
+def _delta(maintenance: Maintenance) -> str:
+    """Return the delta as SQL, as if every source had changed."""
+    facts = {scan.table: Changes() for scan in scans(maintenance.plan)}
+    delta = differentiate(maintenance.plan, facts)
+    assert delta is not None
+    return Writer(_Named()).weighted(delta)

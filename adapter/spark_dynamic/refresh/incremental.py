@@ -1,0 +1,259 @@
+"""An incremental refresh: read what changed, compute what that changes, write it at once."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from spark_dynamic.apply.groups import Groups
+from spark_dynamic.apply.rows import Ranges, Rows
+from spark_dynamic.changes.interval import Interval, Kind
+from spark_dynamic.delta.analysis import is_insert_only, within
+from spark_dynamic.delta.differentiate import differentiate
+from spark_dynamic.delta.facts import Bounds, Changes, Facts
+from spark_dynamic.literals import literal
+from spark_dynamic.names import TableName, quote
+from spark_dynamic.plan.expressions import equal_columns
+from spark_dynamic.plan.nodes import (
+    Aggregate,
+    Field,
+    Join,
+    Plan,
+    Restrict,
+    Scan,
+    State,
+    scans,
+    walk,
+)
+from spark_dynamic.refresh.maintenance import Maintenance
+from spark_dynamic.refresh.measured import Measured, measure
+from spark_dynamic.sql.write import WEIGHT, Relation, Writer
+from spark_dynamic.support import NotIncremental
+from spark_dynamic.warehouse import Column, Warehouse
+
+_ROWS, _GROUPS, _STALE = "__dyn_rows", "__dyn_groups", "__dyn_stale"
+_KEYS = TableName("", "keys")
+
+
+@dataclass
+class Work:
+    """What an incremental refresh starts from, and what it finds out on the way."""
+
+    maintenance: Maintenance
+    storage: TableName
+    # The version of the storage that the refresh is based on.
+    version: int
+    refresh: int
+    intervals: Mapping[TableName, Interval]
+    # The versions of all sources at the cut.
+    versions: Mapping[TableName, int]
+    # Sources whose old version can no longer be read by time travel.
+    beyond_travel: frozenset[TableName] = frozenset()
+    rows_changed: dict[str, int] = field(default_factory=dict)
+
+
+@contextmanager
+def incremental_statement(work: Work, warehouse: Warehouse) -> Iterator[str | None]:
+    """Prepare the one statement that writes; None if the changes cancel out.
+
+    What was computed on the way is kept in cached views, which go with the block.
+    """
+    views = _Views(warehouse)
+    try:
+        yield _Refresh(work, views, warehouse).statement()
+    finally:
+        views.drop()
+
+
+class _Views:
+    """Cached views of one session: computed once, with a size that Spark knows."""
+
+    def __init__(self, warehouse: Warehouse) -> None:
+        self._warehouse = warehouse
+        self._names: list[str] = []
+
+    def cache(self, name: str, query: str) -> str:
+        self._names.append(name)
+        self._warehouse.execute(f"CACHE TABLE {name} AS\n{query}")
+        return name
+
+    def drop(self) -> None:
+        for name in reversed(self._names):
+            self._warehouse.execute(f"DROP VIEW IF EXISTS {name}")
+
+
+class _Refresh:
+    def __init__(self, work: Work, views: _Views, warehouse: Warehouse) -> None:
+        self._work = work
+        self._views = views
+        self._warehouse = warehouse
+        self._deltas: dict[TableName, str] = {}
+        self._travels = False
+        self._keys = ""
+
+    def statement(self) -> str | None:
+        target = self._work.maintenance.target
+        facts: Facts = {
+            table: Changes(interval.kind is Kind.INSERTS)
+            for table, interval in self._work.intervals.items()
+        }
+        plan = self._work.maintenance.plan
+        delta = differentiate(plan, facts)
+        if delta is not None and any(isinstance(node, Join | Aggregate) for node in walk(delta)):
+            facts = self._read_changes(facts)
+            delta = differentiate(plan, facts)
+        if delta is None:
+            return None
+        insert_only = is_insert_only(delta, facts)
+        self._travels = self._must_travel(delta, insert_only and isinstance(target, Rows))
+        if not self._travels and insert_only and _reads_old(delta):
+            insert_only = False
+        rows = Writer(self).weighted(delta)
+        if isinstance(target, Groups):
+            return self._merge_groups(target, rows, insert_only)
+        return self._write_rows(target, rows, insert_only)
+
+    # Sources
+
+    def relation(self, table: TableName, state: State) -> Relation:
+        """Return where a state of a source is read."""
+        if table == _KEYS:
+            return Relation(self._keys)
+        new = f"{table.sql} VERSION AS OF {self._work.versions[table]}"
+        if state is State.NEW:
+            return Relation(new)
+        interval = self._work.intervals[table]
+        if state is State.OLD and self._travels:
+            return Relation(f"{interval.table.sql} VERSION AS OF {interval.old}")
+        delta = self._deltas.get(table) or f"(\n{interval.rows(self._columns(table))}\n)"
+        if state is State.DELTA:
+            return Relation(delta, True)
+        names = ", ".join(quote(column.name) for column in self._columns(table))
+        return Relation(
+            f"(SELECT {names}, 1 AS {WEIGHT} FROM {new} "
+            f"UNION ALL SELECT {names}, -{WEIGHT} AS {WEIGHT} FROM {delta})",
+            True,
+        )
+
+    def _columns(self, table: TableName) -> list[Column]:
+        """Return the columns of a source that the query uses."""
+        used = {
+            f.name: Column(f.name, f.type)
+            for scan in scans(self._work.maintenance.plan)
+            if scan.table == table
+            for f in scan.fields
+        }
+        return list(used.values())
+
+    def _read_changes(self, facts: Facts) -> Facts:
+        """Read every source's changes once; those without any are left out from here on."""
+        found: dict[TableName, Changes] = {}
+        for number, (table, changes) in enumerate(facts.items(), 1):
+            rows = self._work.intervals[table].rows(self._columns(table))
+            view = self._views.cache(f"__dyn_delta_{number}", rows)
+            measured = self._measure(view, self._joined_columns(table))
+            self._work.rows_changed[str(table)] = measured.rows
+            if measured.rows:
+                self._deltas[table] = view
+                found[table] = Changes(changes.insert_only, measured.bounds)
+        return found
+
+    def _joined_columns(self, table: TableName) -> list[Column]:
+        """Return the columns whose bounds hold for columns that they are joined with.
+
+        A text's bounds say nothing about a number or a date that it is compared with.
+        """
+        plan = self._work.maintenance.plan
+        types = {f.id: f.type for scan in scans(plan) for f in scan.fields}
+        joined: dict[str, set[str]] = {}
+        for node in walk(plan):
+            for condition in node.conditions if isinstance(node, Join) else ():
+                one, other = equal_columns(condition) or ("", "")
+                joined.setdefault(one, set()).add(types.get(other, ""))
+                joined.setdefault(other, set()).add(types.get(one, ""))
+        found = {
+            f.name: Column(f.name, f.type)
+            for scan in scans(plan)
+            if scan.table == table
+            for f in scan.fields
+            if f.id in joined and (f.type != "string" or joined[f.id] == {"string"})
+        }
+        return list(found.values())
+
+    def _must_travel(self, delta: Plan, appends: bool) -> bool:
+        """Tell whether old states are read by time travel, rather than as new minus delta.
+
+        An append needs plain rows, and so does an aggregate; else the newest versions, whose
+        file lists Spark has at hand, are cheaper.
+        """
+        beyond = self._work.beyond_travel
+        if any(isinstance(node, Aggregate) for node in walk(delta)):
+            if beyond:
+                raise NotIncremental("HISTORY_LOST", ", ".join(sorted(map(str, beyond))))
+            return True
+        return appends and not beyond
+
+    def _measure(self, view: str, columns: list[Column], where: str = "true") -> Measured:
+        return measure(self._warehouse, view, columns, where)
+
+    # Rows
+
+    def _write_rows(self, target: Rows, rows: str, insert_only: bool) -> str | None:
+        work = self._work
+        ids = work.maintenance.query.columns
+        if insert_only:
+            return target.append(work.storage, rows, ids, work.refresh)
+        net = self._views.cache(_ROWS, target.consolidated(rows, ids))
+        columns = [Column(stored.stored_as, stored.type) for stored in target.columns]
+        added = self._measure(net, [], f"{WEIGHT} > 0")
+        deleted = self._measure(net, columns, f"{WEIGHT} < 0")
+        if not added.rows and not deleted.rows:
+            return None
+        if not deleted.rows:
+            return target.append_net(work.storage, net, work.refresh)
+        bounds = _ranges(deleted.bounds)
+        return target.merge(work.storage, work.version, net, work.refresh, bounds)
+
+    # Groups
+
+    def _merge_groups(self, target: Groups, rows: str, insert_only: bool) -> str | None:
+        work = self._work
+        changes = self._views.cache(_GROUPS, target.changes(rows, insert_only))
+        keys = self._key_columns(target)
+        measured = self._measure(changes, keys)
+        if not measured.rows:
+            return None
+        bounds = {target.keys[id]: bound for id, bound in measured.bounds.items()}
+        ranges = _ranges(bounds)
+        recomputed = ""
+        if target.always_recomputed:
+            recomputed = self._recomputed(target, changes, measured.bounds)
+        elif target.extremes and not insert_only:
+            stale = target.stale(work.storage, work.version, changes, ranges)
+            view = self._views.cache(_STALE, stale)
+            if self._measure(view, []).rows:
+                recomputed = self._recomputed(target, view, measured.bounds)
+        return target.merge(work.storage, changes, recomputed, ranges)
+
+    def _key_columns(self, target: Groups) -> list[Column]:
+        """Return the keys that are plain columns of a source, whose types are known."""
+        types = {f.id: f.type for scan in scans(target.shape.aggregate) for f in scan.fields}
+        return [Column(id, types[id]) for id in target.keys if id in types]
+
+    def _recomputed(self, target: Groups, keys: str, bounds: Mapping[str, Bounds]) -> str:
+        """Return the state of some groups, computed from the rows they have now."""
+        self._keys = keys
+        aggregate = target.shape.aggregate
+        rows: Plan = within(aggregate.input, dict(bounds))
+        if aggregate.keys:
+            fields = tuple(Field(f"wanted_{key.id}", key.id, "") for key in aggregate.keys)
+            expressions = tuple(key.expression for key in aggregate.keys)
+            rows = Restrict(rows, expressions, Scan(_KEYS, fields))
+        return target.recomputed(Writer(self).select(rows).sql)
+
+
+def _reads_old(delta: Plan) -> bool:
+    return any(scan.state is State.OLD for scan in scans(delta))
+
+
+def _ranges(bounds: Mapping[str, Bounds]) -> Ranges:
+    return {name: (literal(b.low), literal(b.high)) for name, b in bounds.items()}

@@ -1,0 +1,107 @@
+"""How a query's result is kept up to date from changes: its plan, and the form of its storage."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from spark_dynamic.apply.groups import Groups
+from spark_dynamic.apply.rows import Rows
+from spark_dynamic.apply.shape import check_floats, group_shape
+from spark_dynamic.catalog import describe_query
+from spark_dynamic.frontier.record import StoredColumn, Verdict
+from spark_dynamic.names import TableName
+from spark_dynamic.plan.fingerprint import fingerprint
+from spark_dynamic.plan.nodes import Output, Plan, Project, Query, State, column
+from spark_dynamic.plan.types import measure_types, with_union_types
+from spark_dynamic.refresh.analyse import Analysis
+from spark_dynamic.sql.bind import bind
+from spark_dynamic.sql.write import Relation, Writer
+from spark_dynamic.support import NotIncremental
+from spark_dynamic.warehouse import Column, Warehouse
+
+
+@dataclass(frozen=True)
+class Maintenance:
+    """A plan that can be differentiated, and where its result is kept."""
+
+    query: Query
+    fingerprint: str
+    target: Rows | Groups
+
+    @property
+    def state(self) -> dict[str, Any]:
+        """What the record keeps of the storage's form."""
+        return self.target.state
+
+    @property
+    def plan(self) -> Plan:
+        """The part whose delta is computed: below the groups, or all of it."""
+        if isinstance(self.target, Groups):
+            return self.target.shape.aggregate.input
+        return self.query.plan
+
+    def build(self, pinned: str, versions: Mapping[TableName, int], refresh: int) -> str:
+        """Return the query that fills the storage; rows come from the original text."""
+        if isinstance(self.target, Rows):
+            return self.target.build(pinned, refresh)
+        return self.target.build(Writer(Pinned(versions)).select(self.plan).sql)
+
+
+class Pinned:
+    """The sources at the versions of a cut."""
+
+    def __init__(self, versions: Mapping[TableName, int]) -> None:
+        self._versions = versions
+
+    def relation(self, table: TableName, state: State) -> Relation:
+        """Return a table at its version."""
+        assert state is State.NEW
+        return Relation(f"{table.sql} VERSION AS OF {self._versions[table]}")
+
+
+def maintain(
+    analysis: Analysis,
+    verdict: Verdict,
+    schema: str,
+    columns: tuple[StoredColumn, ...],
+    versions: Mapping[TableName, int],
+    warehouse: Warehouse,
+) -> Maintenance:
+    """Find out how a query can be maintained. Raises NotIncremental if it cannot.
+
+    `columns` are those of the result, as Spark sees the original text.
+    """
+    assert analysis.query is not None
+    if verdict.not_incremental:
+        raise NotIncremental("OPERATORS_DIFFER", verdict.not_incremental)
+    known = {relation.name: relation.columns for relation in analysis.relations}
+    query = bind(analysis.query, schema, lambda table: known[table])
+    _check_names(query, columns)
+    writer = Writer(Pinned(versions))
+
+    def describe(plan: Plan) -> tuple[Column, ...]:
+        return describe_query(warehouse, writer.select(plan).sql)
+
+    query = replace(query, plan=with_union_types(query.plan, describe))
+    outputs = tuple(Output(f"output_{i}", column(id)) for i, id in enumerate(query.columns))
+    types = [found.type for found in describe(Project(query.plan, outputs))]
+    if types != [known_column.type for known_column in columns]:
+        raise NotIncremental("OPERATORS_DIFFER", f"types {types}")
+    measures = measure_types(query.plan, describe)
+    check_floats(query, measures)
+    shape = group_shape(query)
+    target: Rows | Groups = Groups(shape, measures, columns) if shape else Rows(columns)
+    if isinstance(target, Rows):
+        # Raises for types that have no hash.
+        target.build("", 0)
+    names = tuple(stored.name for stored in columns)
+    return Maintenance(query, fingerprint(query, names), target)
+
+
+def _check_names(query: Query, columns: tuple[StoredColumn, ...]) -> None:
+    ours, sparks = query.names, [stored.name for stored in columns]
+    same = len(ours) == len(sparks) and all(
+        not our or our.lower() == their.lower() for our, their in zip(ours, sparks, strict=True)
+    )
+    if not same:
+        raise NotIncremental("OPERATORS_DIFFER", f"columns {', '.join(ours)}")

@@ -1,0 +1,68 @@
+"""Size and bounds of what was computed: small queries over cached views."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
+from typing import Any
+
+from spark_dynamic.delta.facts import Bounds
+from spark_dynamic.names import quote
+from spark_dynamic.warehouse import Column, Warehouse
+
+_WHOLE = ("tinyint", "smallint", "int", "bigint")
+_DECIMAL = re.compile(r"decimal\(\d+,\d+\)")
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+@dataclass(frozen=True)
+class Measured:
+    """How many rows there are, and the bounds of the columns that have no NULL among them."""
+
+    rows: int
+    bounds: Mapping[str, Bounds]
+
+
+def measure(
+    warehouse: Warehouse, relation: str, columns: list[Column], where: str = "true"
+) -> Measured:
+    """Count rows and find bounds. Values come as texts, which every connection brings alike."""
+    bounded = [column for column in columns if _is_bounded(column.type)]
+    parts = ["count(*) AS n"]
+    for i, column in enumerate(bounded):
+        value = quote(column.name)
+        if column.type == "timestamp":
+            value = f"unix_micros({value})"
+        parts += [
+            f"count({value}) AS n{i}",
+            f"CAST(min({value}) AS string) AS low{i}",
+            f"CAST(max({value}) AS string) AS high{i}",
+        ]
+    [row] = warehouse.rows(f"SELECT {', '.join(parts)} FROM {relation} WHERE {where}")
+    rows = int(row["n"])
+    bounds = {
+        column.name: Bounds(_read(row[f"low{i}"], column), _read(row[f"high{i}"], column))
+        for i, column in enumerate(bounded)
+        if rows and int(row[f"n{i}"]) == rows
+    }
+    known = {name: b for name, b in bounds.items() if None not in (b.low, b.high)}
+    return Measured(rows, known)
+
+
+def _is_bounded(type: str) -> bool:
+    return type in (*_WHOLE, "string", "date", "timestamp") or _DECIMAL.fullmatch(type) is not None
+
+
+def _read(text: str, column: Column) -> Any:
+    """Return a value; None if Python has none for it, such as a date in the year 10000."""
+    try:
+        if column.type in _WHOLE:
+            return int(text)
+        if column.type == "date":
+            return date.fromisoformat(text)
+        if column.type == "timestamp":
+            return _EPOCH + timedelta(microseconds=int(text))
+    except (ValueError, OverflowError):
+        return None
+    return Decimal(text) if _DECIMAL.fullmatch(column.type) else text

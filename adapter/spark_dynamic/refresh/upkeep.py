@@ -1,0 +1,95 @@
+"""Whether and how a query can be maintained: asked at most once per refresh, when it matters."""
+
+from spark_dynamic.apply.storage import stored_columns
+from spark_dynamic.catalog import describe_query
+from spark_dynamic.config import RefreshMode
+from spark_dynamic.errors import WarehouseError
+from spark_dynamic.frontier.cut import Cut
+from spark_dynamic.frontier.record import Record, Verdict
+from spark_dynamic.names import TableName
+from spark_dynamic.refresh.analyse import Analysis, always_full
+from spark_dynamic.refresh.cycle import Cycle
+from spark_dynamic.refresh.maintenance import Maintenance, maintain
+from spark_dynamic.refresh.request import Request
+from spark_dynamic.sql.pin import pinned
+from spark_dynamic.support import NotIncremental, Reason, reason
+from spark_dynamic.warehouse import Warehouse
+
+
+class Upkeep:
+    """The maintenance of one query, if there is any."""
+
+    def __init__(
+        self,
+        request: Request,
+        analysis: Analysis,
+        verdict: Verdict,
+        cycle: Cycle,
+        warehouse: Warehouse,
+    ) -> None:
+        self._request = request
+        self._analysis = analysis
+        self._verdict = verdict
+        self._cycle = cycle
+        self._warehouse = warehouse
+        self._refusal: Reason | None = None
+        self.found: Maintenance | None = None
+
+    def why_not(self, record: Record | None, cut: Cut) -> Reason | None:
+        """Return why changes cannot be applied to what a record describes; None if they can.
+
+        Without a record the question is whether a rebuild can prepare for it.
+        """
+        refusal = self._look(cut.versions())
+        if refusal is not None or record is None:
+            return refusal
+        assert self.found is not None
+        if record.fingerprint != self.found.fingerprint or record.state != self.found.state:
+            return reason("STORAGE_FORM")
+        for upstream in self._analysis.upstreams:
+            if str(upstream.storage) not in record.upstreams:
+                return reason("UPSTREAM_REBUILT", str(upstream.view))
+        return None
+
+    def is_cosmetic(self, record: Record) -> bool:
+        """Tell whether a changed text still means what the record was made from."""
+        if not record.fingerprint or self.refusal() is not None or self.found is None:
+            return False
+        return self.found.fingerprint == record.fingerprint
+
+    def refusal(self) -> Reason | None:
+        """Return why the query cannot be maintained at all; None if it can."""
+        full = always_full(self._analysis, self._verdict)
+        if full is not None:
+            return full
+        newest = {
+            table: self._cycle.catalog.history(self._warehouse, table)[0].version
+            for table in self._analysis.tables()
+        }
+        return self._look(newest)
+
+    def _look(self, versions: dict[TableName, int]) -> Reason | None:
+        if self.found is not None or self._refusal is not None:
+            return self._refusal
+        if self._request.config.refresh_mode is RefreshMode.FULL:
+            self._refusal = reason("CONFIGURED_FULL")
+            return self._refusal
+        assert self._analysis.query is not None
+        try:
+            columns = stored_columns(
+                describe_query(self._warehouse, pinned(self._analysis.query, versions))
+            )
+            self.found = maintain(
+                self._analysis,
+                self._verdict,
+                self._request.schema,
+                columns,
+                versions,
+                self._warehouse,
+            )
+        except NotIncremental as refusal:
+            self._refusal = refusal.reason
+        except WarehouseError as error:
+            # Spark refuses a query that we derived from one that it accepts.
+            self._refusal = reason("OPERATORS_DIFFER", str(error).splitlines()[0])
+        return self._refusal

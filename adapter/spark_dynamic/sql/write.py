@@ -1,0 +1,308 @@
+"""From a plan to SQL: nested selects, with a weight column wherever rows are weighted."""
+
+from collections.abc import Mapping
+from typing import NamedTuple, Protocol
+
+from sqlglot import exp
+from sqlglot.dialects.dialect import Dialect
+
+from spark_dynamic.names import TableName, quote
+from spark_dynamic.plan.expressions import substitute, used
+from spark_dynamic.plan.nodes import (
+    TOUCHED,
+    Aggregate,
+    Expression,
+    Filter,
+    Join,
+    Measure,
+    Negate,
+    Plan,
+    Project,
+    Restrict,
+    Scan,
+    State,
+    Sum,
+    UnionAll,
+    column,
+)
+from spark_dynamic.sql.dialect import SparkDynamic
+
+WEIGHT = "__dyn_weight"
+
+# Where these stand, a column's own name could be taken for something else.
+_BINDING = (exp.Lambda, exp.Dot)
+
+
+class Relation(NamedTuple):
+    """Something that rows can be selected from; weighted if it has a weight column."""
+
+    sql: str
+    is_weighted: bool = False
+
+
+class Sources(Protocol):
+    """Where the states of each source are found."""
+
+    def relation(self, table: TableName, state: State) -> Relation:
+        """Return what a scan of a source reads."""
+
+
+class Written(NamedTuple):
+    """A select."""
+
+    sql: str
+    is_weighted: bool
+
+
+class Rows(NamedTuple):
+    """What stands after FROM: rows before a select list has been written for them."""
+
+    body: str
+    where: tuple[str, ...] = ()
+    # The factors of the weight; none if rows are not weighted.
+    weights: tuple[str, ...] = ()
+    # What columns of the plan are called here, if not by their ids.
+    names: Mapping[str, Expression] = {}
+
+
+class Writer:
+    """Writes plans over given sources."""
+
+    def __init__(self, sources: Sources, dialect: type[Dialect] = SparkDynamic) -> None:
+        self._sources = sources
+        self._dialect = dialect
+        self._quote = quote if dialect is SparkDynamic else _double_quote
+        # By identity; what was written is kept with its text, so that nothing takes its place.
+        self._known: dict[int, tuple[Expression, str]] = {}
+        self._nested_plans: dict[int, tuple[Plan, Rows]] = {}
+
+    def weighted(self, plan: Plan) -> str:
+        """Return a plan's rows with their weights; 1 if nothing says otherwise."""
+        return self._select(plan, 1)
+
+    def select(self, plan: Plan) -> Written:
+        """Return a plan as a select, with weights if its rows have any."""
+        is_weighted = self._is_weighted(plan)
+        return Written(self._select(plan, 1 if is_weighted else 0), is_weighted)
+
+    def expression(self, expression: Expression) -> str:
+        """Return an expression over the columns of a plan; one that recurs is written once."""
+        known = self._known.get(id(expression))
+        if known is None:
+            sql = expression.sql(self._dialect, comments=False)
+            known = self._known[id(expression)] = (expression, sql)
+        return known[1]
+
+    def column(self, id: str) -> str:
+        """Return a column of a plan."""
+        return self._quote(id)
+
+    def measure(self, measure: Measure) -> str:
+        """Return an aggregate function over rows."""
+        return self._measure(measure, {})
+
+    def _is_weighted(self, plan: Plan) -> bool:
+        match plan:
+            case Scan():
+                return self._sources.relation(plan.table, plan.state).is_weighted
+            case Aggregate():
+                return False
+            case Sum() | Negate():
+                return True
+        return any(self._is_weighted(child) for child in plan.inputs)
+
+    def _select(self, plan: Plan, factor: int, order: tuple[str, ...] = ()) -> str:
+        """Write a plan; its weights times a factor of 1 or -1, or without weights if it is 0."""
+        match plan:
+            case Project() if not _is_renaming(plan):
+                rows = self._rows(plan.input, *(output.expression for output in plan.outputs))
+                columns = [self._named(o.expression, o.id, rows.names) for o in plan.outputs]
+                return self._from(columns, rows, factor)
+            case UnionAll():
+                return self._union(plan, factor)
+            case Aggregate():
+                return self._aggregate(plan, factor)
+            case Sum():
+                return self._sum(plan, factor)
+            case Negate():
+                return self._select(plan.input, -factor)
+        rows = self._rows(plan)
+        columns = [self._named(column(id), id, rows.names) for id in order or plan.columns]
+        # Of an aggregate nothing may be used but that it is there.
+        return self._from(columns or ["1 AS one"], rows, factor)
+
+    def _from(self, columns: list[str], rows: Rows, factor: int, group: str = "") -> str:
+        if factor:
+            columns = [*columns, _weight(rows.weights, factor)]
+        sql = f"SELECT {', '.join(columns)}\nFROM {rows.body}"
+        if rows.where:
+            sql += f"\nWHERE {_all(rows.where)}"
+        return sql + group
+
+    def _rows(self, plan: Plan, *expressions: Expression) -> Rows:
+        """Return the rows of a plan to select from, such that the expressions can be written."""
+        match plan:
+            case Scan():
+                rows = self._scan(plan)
+            case Filter():
+                rows = self._rows(plan.input, plan.condition)
+                condition = self._text(plan.condition, rows.names)
+                rows = rows._replace(where=(*rows.where, condition))
+            case Restrict():
+                rows = self._restrict(plan)
+            case Join():
+                rows = self._join(plan)
+            case Project() if _is_renaming(plan):
+                rows = self._rows(plan.input)
+                names = {
+                    o.id: rows.names.get(o.expression.name, o.expression) for o in plan.outputs
+                }
+                rows = rows._replace(names=names)
+            case _:
+                return self._nested(plan)
+        if rows.names and any(expression.find(*_BINDING) for expression in expressions):
+            return self._nested(plan)
+        return rows
+
+    def _nested(self, plan: Plan) -> Rows:
+        """Return a plan in parentheses; the terms of a delta have many a part in common."""
+        known = self._nested_plans.get(id(plan))
+        if known is None:
+            written = self.select(plan)
+            weights = (WEIGHT,) if written.is_weighted else ()
+            known = self._nested_plans[id(plan)] = (
+                plan,
+                Rows(_indented(written.sql), (), weights),
+            )
+        return known[1]
+
+    def _scan(self, scan: Scan) -> Rows:
+        relation = self._sources.relation(scan.table, scan.state)
+        names = {field.id: column(field.name) for field in scan.fields}
+        return Rows(relation.sql, (), (WEIGHT,) if relation.is_weighted else (), names)
+
+    def _text(self, expression: Expression, names: Mapping[str, Expression]) -> str:
+        if not names:
+            return self.expression(expression)
+        if isinstance(expression, exp.Column):
+            return self._quote(names[expression.name].name)
+        return substitute(expression, names).sql(self._dialect, comments=False, copy=False)
+
+    def _named(self, expression: Expression, id: str, names: Mapping[str, Expression]) -> str:
+        if not names and isinstance(expression, exp.Column) and expression.name == id:
+            return self._quote(id)
+        return f"{self._text(expression, names)} AS {self._quote(id)}"
+
+    def _union(self, plan: UnionAll, factor: int) -> str:
+        types = plan.types or ("",) * len(plan.ids)
+        selects = []
+        for branch in plan.branches:
+            rows = self._rows(branch)
+            columns = [
+                f"{_cast(self._text(column(old), rows.names), type)} AS {self._quote(new)}"
+                for old, new, type in zip(branch.columns, plan.ids, types, strict=True)
+            ]
+            selects.append(self._from(columns, rows, factor))
+        return "\nUNION ALL\n".join(selects)
+
+    def _sum(self, plan: Sum, factor: int) -> str:
+        selects = []
+        for term in plan.terms:
+            if isinstance(term, (Join, Filter)):
+                # The members of a join have another order in each term.
+                selects.append(self._select(term, factor, plan.columns))
+            elif term.columns == plan.columns:
+                selects.append(self._select(term, factor))
+            else:
+                rows = Rows(_indented(self._select(term, factor)), weights=(WEIGHT,))
+                columns = [self._quote(id) for id in plan.columns]
+                selects.append(self._from(columns, rows, abs(factor)))
+        return "\nUNION ALL\n".join(selects)
+
+    def _join(self, plan: Join) -> Rows:
+        """Join the members in their order, each condition as soon as its columns are there."""
+        remaining = [(condition, used(condition)) for condition in plan.conditions]
+        seen: set[str] = set()
+        weights: list[str] = []
+        clauses: list[str] = []
+        for number, member in enumerate(plan.members):
+            rows = self._nested(member)
+            alias = f"member_{number}"
+            weights += [f"{alias}.{weight}" for weight in rows.weights]
+            seen |= set(member.columns)
+            clause = f"{rows.body} AS {alias}"
+            if number:
+                ready = tuple(self.expression(c) for c, needed in remaining if needed <= seen)
+                remaining = [(c, needed) for c, needed in remaining if not needed <= seen]
+                clause = f"JOIN {clause} ON {_all(ready)}" if ready else f"CROSS JOIN {clause}"
+            clauses.append(clause)
+        return Rows("\n".join(clauses), weights=tuple(weights))
+
+    def _aggregate(self, plan: Aggregate, factor: int) -> str:
+        if self._is_weighted(plan.input):
+            raise ValueError("an aggregate of weighted rows")
+        keys = tuple(key.expression for key in plan.keys)
+        arguments = tuple(m.argument for m in plan.measures if m.argument is not None)
+        rows = self._rows(plan.input, *keys, *arguments)
+        columns = [self._named(key.expression, key.id, rows.names) for key in plan.keys]
+        columns += [
+            f"{self._measure(m, rows.names)} AS {self._quote(m.id)}" for m in plan.measures
+        ]
+        group = ", ".join(self._text(key, rows.names) for key in keys)
+        # Without keys there is one row, whether or not a measure of it is used.
+        return self._from(
+            columns or ["count(*) AS one"], rows, factor, f"\nGROUP BY {group}" if group else ""
+        )
+
+    def _measure(self, measure: Measure, names: Mapping[str, Expression]) -> str:
+        argument = "*" if measure.argument is None else self._text(measure.argument, names)
+        return f"{measure.function}({argument})"
+
+    def _restrict(self, plan: Restrict) -> Rows:
+        rows = self._rows(plan.input, *plan.keys)
+        if any(name.name.startswith(TOUCHED) for name in rows.names.values()):
+            # Inside EXISTS the name would be one of the keys.
+            rows = self._nested(plan.input)
+        same = " AND ".join(
+            f"{_operand(self._text(key, rows.names), key)} IS NOT DISTINCT FROM "
+            f"keys.{self._quote(touched)}"
+            for key, touched in zip(plan.keys, plan.among.columns, strict=True)
+        )
+        keys = f"{_indented(self._select(plan.among, 0))} AS keys"
+        exists = f"EXISTS {_indented(f'SELECT 1 FROM {keys} WHERE {same}')}"
+        return rows._replace(where=(*rows.where, exists))
+
+
+def _all(conditions: tuple[str, ...]) -> str:
+    if len(conditions) == 1:
+        return conditions[0]
+    return " AND ".join(f"({condition})" for condition in conditions)
+
+
+def _operand(sql: str, expression: Expression) -> str:
+    return sql if isinstance(expression, exp.Column) else f"({sql})"
+
+
+def _is_renaming(plan: Project) -> bool:
+    return all(isinstance(output.expression, exp.Column) for output in plan.outputs)
+
+
+def _weight(weights: tuple[str, ...], factor: int) -> str:
+    product = " * ".join(weights) or "1"
+    if factor == 1:
+        return product if product == WEIGHT else f"{product} AS {WEIGHT}"
+    return f"-{product if len(weights) < 2 else f'({product})'} AS {WEIGHT}"
+
+
+def _indented(sql: str) -> str:
+    # No text in quotes has a line break: it is written as an escape.
+    lines = sql.replace("\n", "\n  ")
+    return f"(\n  {lines}\n)"
+
+
+def _cast(sql: str, type: str) -> str:
+    return f"CAST({sql} AS {type})" if type else sql
+
+
+def _double_quote(identifier: str) -> str:
+    return '"' + identifier.replace('"', '""') + '"'

@@ -1,0 +1,127 @@
+"""Groups: adjusted by what changed in them, recomputed only where they have to be."""
+
+import pytest
+from spark_shop import SparkShop
+
+
+@pytest.fixture
+def sales(shop: SparkShop) -> SparkShop:
+    shop.table(
+        "sales",
+        "region string, product int, amount decimal(10,2), weight double, day date",
+        "('n', 1, 10, 1.5, date'2026-01-01')", "('n', 2, 5, 2.5, date'2026-01-02')",
+        "('s', 1, 7, NULL, NULL)", "(NULL, 1, NULL, 0.5, date'2026-01-03')",
+    )  # fmt: skip
+    return shop
+
+
+def test_sums_counts_and_averages_are_adjusted(sales: SparkShop) -> None:
+    sales.model(
+        "totals",
+        "select region, sum(amount) as amount, count(*) as n, count(day) as days, "
+        "avg(amount) as mean, avg(product) as product, sum(product) + 1 as products "
+        "from sales group by region",
+    )
+    sales.check("totals", "FULL")
+    sales.run("INSERT INTO sales VALUES ('n', 3, 2.5, 1, NULL), ('w', 1, 0, 0, NULL)")
+    outcome = sales.check("totals")
+    assert (outcome.rows_inserted, outcome.rows_deleted) == (2, 1)
+    sales.run(
+        "DELETE FROM sales WHERE region = 's'",
+        "UPDATE sales SET amount = -12.5 WHERE product = 2",
+        "UPDATE sales SET region = 'w' WHERE region IS NULL",
+    )
+    sales.check("totals")
+    sales.check("totals", "NO_DATA")
+
+
+def test_a_group_whose_sum_is_0_stays(sales: SparkShop) -> None:
+    sales.model("sums", "select region, sum(amount) as amount from sales group by region")
+    sales.check("sums", "FULL")
+    sales.run("INSERT INTO sales VALUES ('s', 9, -7, 0, NULL)")
+    sales.check("sums")
+    assert sales.session.sql("SELECT amount FROM sums WHERE region = 's'").first()[0] == 0
+
+
+def test_extremes_are_recomputed_when_they_leave(sales: SparkShop) -> None:
+    sales.model(
+        "extremes",
+        "select region, min(amount) as low, max(amount) as high, max(day) as day from sales "
+        "group by region",
+    )
+    sales.check("extremes", "FULL")
+    sales.run("INSERT INTO sales VALUES ('n', 1, 99, 1, NULL), ('e', 1, 1, 1, NULL)")
+    sales.check("extremes")
+    assert not any("__dyn_stale" in statement for statement in sales.statements)
+    sales.run(
+        "DELETE FROM sales WHERE amount = 99", "INSERT INTO sales VALUES ('e', 2, 5, 1, NULL)"
+    )
+    sales.check("extremes")
+    sales.run(
+        "INSERT INTO sales VALUES ('n', 5, 1000, 1, NULL)", "DELETE FROM sales WHERE product = 5"
+    )
+    sales.check("extremes", "INCREMENTAL" if False else "NO_DATA")
+
+
+def test_floating_point_sums_are_recomputed(sales: SparkShop) -> None:
+    sales.model(
+        "weights", "select region, sum(weight) as total, count(*) as n from sales group by region"
+    )
+    sales.check("weights", "FULL")
+    sales.run("INSERT INTO sales VALUES ('n', 3, 2.5, 1e16, NULL), ('n', 3, 2.5, -1e16, NULL)")
+    sales.check("weights")
+
+
+def test_one_row_without_group_by(sales: SparkShop) -> None:
+    sales.model("all", "select count(*) as n, sum(amount) as total, max(day) as day from sales")
+    sales.check("all", "FULL")
+    sales.run("INSERT INTO sales VALUES ('n', 3, 2.5, 1, date'2027-01-01')")
+    sales.check("all")
+    sales.run("DELETE FROM sales WHERE true")
+    sales.check("all")
+    sales.run("INSERT INTO sales VALUES ('n', 3, 2.5, 1, date'2027-01-01')")
+    sales.check("all")
+
+
+def test_having_hides_groups_and_shows_them_again(sales: SparkShop) -> None:
+    sales.model(
+        "busy",
+        "select region, count(*) + 0 as n from sales group by region having sum(amount) > 10",
+    )
+    outcome = sales.check("busy", "FULL")
+    assert outcome.rows_inserted == 1
+    sales.run("INSERT INTO sales VALUES ('s', 3, 4, 1, NULL)")
+    outcome = sales.check("busy")
+    assert (outcome.rows_inserted, outcome.rows_deleted) == (1, 0)
+    sales.run("DELETE FROM sales WHERE region = 'n' AND product = 2")
+    outcome = sales.check("busy")
+    assert (outcome.rows_inserted, outcome.rows_deleted) == (0, 1)
+
+
+def test_a_join_below_groups(sales: SparkShop) -> None:
+    sales.table("products", "id int, kind string", "(1, 'x')", "(2, 'y')")
+    sales.model(
+        "kinds",
+        "with p as (select id, upper(kind) as kind from products) "
+        "select p.kind, sum(s.amount) as amount, count(*) as n, min(s.day) as first_day "
+        "from sales s join p on s.product = p.id group by all",
+    )
+    sales.check("kinds", "FULL")
+    sales.run(
+        "UPDATE products SET kind = 'z' WHERE id = 2",
+        "INSERT INTO products VALUES (1, 'second')",
+        "INSERT INTO sales VALUES ('q', 2, 3, 1, date'2020-01-01')",
+        "DELETE FROM sales WHERE region = 's'",
+    )
+    sales.check("kinds")
+
+
+def test_groups_of_groups(sales: SparkShop) -> None:
+    sales.model(
+        "sizes",
+        "select n, count(*) as regions from (select region, count(*) as n from sales "
+        "group by region) group by n",
+    )
+    sales.check("sizes", "FULL")
+    sales.run("INSERT INTO sales VALUES ('s', 3, 4, 1, NULL), ('t', 1, 1, 1, NULL)")
+    sales.check("sizes")

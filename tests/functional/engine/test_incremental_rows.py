@@ -1,0 +1,102 @@
+"""Bags of rows: appended where nothing was deleted, else merged by hash and ordinal."""
+
+import pytest
+from spark_shop import SparkShop
+
+
+@pytest.fixture
+def orders(shop: SparkShop) -> SparkShop:
+    shop.table(
+        "orders",
+        "id int, customer string, amount decimal(10,2)",
+        "(1, 'a', 10)", "(2, 'b', 20)", "(2, 'b', 20)", "(3, NULL, NULL)",
+    )  # fmt: skip
+    return shop
+
+
+def test_a_filter_appends_what_was_inserted(orders: SparkShop) -> None:
+    orders.model("big", "select id, amount * 2 as double_amount from orders where amount > 5")
+    orders.check("big", "FULL")
+    orders.run("INSERT INTO orders VALUES (4, 'd', 40), (4, 'd', 40), (5, 'e', 1)")
+    outcome = orders.check("big")
+    assert (outcome.rows_inserted, outcome.rows_deleted) == (2, 0)
+    assert not any(s.startswith(("MERGE", "CACHE")) for s in orders.statements)
+    orders.check("big", "NO_DATA")
+
+
+def test_duplicates_survive_a_delete_of_one_copy(orders: SparkShop) -> None:
+    orders.model("pairs", "select customer, amount from orders")
+    orders.check("pairs", "FULL")
+    orders.run(
+        "INSERT INTO orders VALUES (7, 'b', 20)",
+        "DELETE FROM orders WHERE id = 7",
+        "UPDATE orders SET customer = 'z' WHERE id = 1",
+        "INSERT INTO orders VALUES (8, 'b', 20), (8, 'b', 20)",
+    )
+    orders.check("pairs")
+    orders.run("DELETE FROM orders WHERE id = 2 OR customer IS NULL")
+    outcome = orders.check("pairs")
+    assert (outcome.rows_inserted, outcome.rows_deleted) == (0, 3)
+
+
+def test_a_join_follows_both_sides(orders: SparkShop) -> None:
+    orders.table("customers", "name string, country string", "('a', 'x')", "('b', 'y')")
+    orders.model(
+        "joined",
+        "select o.id, c.country, o.amount from orders o join customers c on o.customer = c.name",
+    )
+    orders.check("joined", "FULL")
+    orders.run("INSERT INTO orders VALUES (9, 'a', 9), (10, 'c', 1)")
+    orders.check("joined")
+    orders.run("INSERT INTO customers VALUES ('c', 'z')", "INSERT INTO orders VALUES (11, 'c', 2)")
+    outcome = orders.check("joined")
+    assert (outcome.rows_inserted, outcome.rows_deleted) == (2, 0)
+    orders.run(
+        "MERGE INTO customers t USING (SELECT 'a' n UNION ALL SELECT 'q') s ON t.name = s.n "
+        "WHEN MATCHED THEN UPDATE SET country = 'w' WHEN NOT MATCHED THEN "
+        "INSERT (name, country) VALUES (n, 'q')",
+        "DELETE FROM orders WHERE id = 1",
+    )
+    orders.check("joined")
+    orders.check("joined", "NO_DATA")
+
+
+def test_a_rewrite_with_few_differences_is_a_small_change(orders: SparkShop) -> None:
+    orders.model("copy", "select * from orders")
+    orders.check("copy", "FULL")
+    orders.run(
+        "INSERT OVERWRITE orders VALUES (1, 'a', 10), (2, 'b', 20), (2, 'b', 20), (4, 'd', 4)"
+    )
+    outcome = orders.check("copy")
+    assert (outcome.rows_inserted, outcome.rows_deleted) == (1, 1)
+    orders.run("TRUNCATE TABLE orders")
+    orders.check("copy")
+
+
+def test_a_source_without_change_feed_is_compared(shop: SparkShop) -> None:
+    shop.table("plain", "a int", "(1)", "(1)", "(2)", feed=False)
+    shop.model("copy", "select a from plain")
+    shop.check("copy", "FULL")
+    shop.run("DELETE FROM plain WHERE a = 2", "INSERT INTO plain VALUES (3), (1)")
+    outcome = shop.check("copy")
+    assert (outcome.rows_inserted, outcome.rows_deleted) == (2, 1)
+
+
+def test_a_change_that_was_taken_back_writes_nothing(orders: SparkShop) -> None:
+    orders.model("copy", "select id, customer from orders")
+    orders.check("copy", "FULL")
+    orders.run("UPDATE orders SET amount = amount + 1 WHERE id = 1")
+    orders.check("copy", "NO_DATA")
+    orders.check("copy", "NO_DATA")
+
+
+def test_a_union_keeps_its_types(shop: SparkShop) -> None:
+    shop.table("whole", "a int", "(1)")
+    shop.table("exact", "a decimal(10,2)", "(1.00)", "(2.50)")
+    shop.model("both", "select a from whole union all select a from exact")
+    shop.check("both", "FULL")
+    shop.run("INSERT INTO whole VALUES (2), (1)")
+    shop.check("both")
+    shop.run("DELETE FROM whole WHERE a = 1", "DELETE FROM exact WHERE a = 1")
+    outcome = shop.check("both")
+    assert outcome.rows_deleted == 3

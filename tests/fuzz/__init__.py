@@ -1,0 +1,1 @@
+"""Random queries over random changes: the old result plus the delta must be the new result."""

@@ -1,0 +1,97 @@
+"""Random tables: few columns, and few values for each, so that keys meet and rows repeat."""
+
+import datetime
+import math
+import random
+from collections.abc import Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+
+Row = tuple[Any, ...]
+
+# One object, so that rows with it are equal in Python as they are in SQL.
+NAN = math.nan
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A type with its name in DuckDB, and the values that occur."""
+
+    spark: str
+    duck: str
+    values: tuple[Any, ...]
+
+
+# Doubles are small sums of powers of two: adding them up is exact in any order.
+KINDS = {
+    kind.spark: kind
+    for kind in (
+        Kind("int", "INTEGER", (-1, 0, 1, 2, 3)),
+        Kind("bigint", "BIGINT", (0, 1, 2, 10_000_000_000)),
+        Kind(
+            "decimal(10,2)", "DECIMAL(10,2)", tuple(map(Decimal, ("0.00", "1.00", "1.50", "-2")))
+        ),
+        Kind("string", "VARCHAR", ("", "a", "b", "ab", "B")),
+        Kind("boolean", "BOOLEAN", (True, False)),
+        Kind("date", "DATE", tuple(datetime.date(2024, 2, day) for day in (27, 28, 29))),
+        Kind(
+            "timestamp",
+            "TIMESTAMP",
+            tuple(datetime.datetime(2024, 2, 29, 23, 59, 59, micro) for micro in (0, 1, 999_999)),
+        ),
+        Kind("double", "DOUBLE", (0.0, -0.0, 1.5, -0.5, NAN)),
+    )
+}
+NUMBERS = {"int", "bigint", "decimal(10,2)", "double"}
+_NAMES = ("a", "b", "c", "d", "e")
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table's columns by name, and the rows before the changes."""
+
+    columns: Mapping[str, str]
+    rows: tuple[Row, ...]
+
+
+def random_tables(rng: random.Random) -> dict[str, Table]:
+    """Return one to four tables; all have an int column `k`, for USING."""
+    tables = {}
+    for number in range(1, rng.choice((1, 2, 2, 3, 3, 4)) + 1):
+        names = rng.sample(_NAMES, rng.randint(1, 4))
+        names.insert(rng.randint(0, len(names)), "k")
+        columns = {name: "int" if name == "k" else random_kind(rng) for name in names}
+        count = rng.choice((0, 1, 2, 4, 6, 8))
+        tables[f"t{number}"] = Table(
+            columns, tuple(random_row(rng, columns) for _ in range(count))
+        )
+    return tables
+
+
+def random_kind(rng: random.Random) -> str:
+    return rng.choice(("int", "int", *KINDS))
+
+
+def random_row(rng: random.Random, columns: Mapping[str, str]) -> Row:
+    return tuple(random_value(rng, kind) for kind in columns.values())
+
+
+def random_value(rng: random.Random, kind: str) -> Any:
+    return None if rng.random() < 0.2 else rng.choice(KINDS[kind].values)
+
+
+def literal(value: Any, kind: str) -> str:
+    """Write a value of a kind, the same way for Spark and for DuckDB where both agree."""
+    match kind:
+        case _ if value is None:
+            return "NULL"
+        case "string" | "date":
+            return f"{'date' if kind == 'date' else ''}'{value}'"
+        case "timestamp":
+            return f"timestamp_ntz'{value}'"
+        case "double":
+            return f"CAST('{value}' AS double)"
+        case "boolean":
+            return "true" if value else "false"
+    return str(value)

@@ -1,0 +1,11 @@
+"""The fuzzer finds bugs: each of those planted here, within a few hundred cases."""
+
+import pytest
+from fuzz.mutants import MUTANTS, Mutant, found_by
+
+SEED = 2000
+
+
+@pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.__name__)
+def test_the_fuzzer_finds_a_planted_bug(mutant: Mutant) -> None:
+    assert found_by(mutant, SEED, 400) is not None
