@@ -33,6 +33,7 @@ def fetched(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 def test_a_profile_that_says_nothing_gets_delta_and_a_place_of_its_own(home: Home) -> None:
     settings = launch_settings(home, {})
     assert settings["spark.jars"] == "/cache/delta.jar,/cache/storage.jar"
+    assert settings["spark.driver.extraClassPath"] == "/cache/delta.jar:/cache/storage.jar"
     assert settings["spark.sql.extensions"] == "io.delta.sql.DeltaSparkSessionExtension"
     assert settings["spark.sql.warehouse.dir"] == str(home.path / "warehouse")
     assert (
@@ -52,6 +53,8 @@ def test_what_the_user_chose_wins_over_every_default(home: Home) -> None:
 def test_java_options_of_the_user_come_after_ours(home: Home) -> None:
     ours = launch_settings(home, {})[JAVA_OPTIONS]
     assert launch_settings(home, {JAVA_OPTIONS: "-Xss8m"})[JAVA_OPTIONS] == f"{ours} -Xss8m"
+    with_archive = launch_settings(home, {JAVA_OPTIONS: "-Xss8m"}, "-XX:SharedArchiveFile=a")
+    assert with_archive[JAVA_OPTIONS] == f"{ours} -XX:SharedArchiveFile=a -Xss8m"
 
 
 @pytest.mark.parametrize("key", ["spark.jars", "spark.jars.packages"])
@@ -60,6 +63,7 @@ def test_jars_of_the_user_replace_ours_and_nothing_is_fetched(
 ) -> None:
     settings = launch_settings(home, {key: "chosen"})
     assert {k: v for k, v in settings.items() if k.startswith("spark.jars")} == {key: "chosen"}
+    assert "spark.driver.extraClassPath" not in settings
     assert fetched == []
 
 

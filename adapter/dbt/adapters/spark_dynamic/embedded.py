@@ -17,6 +17,8 @@ rootLogger.level = warn
 rootLogger.appenderRef.console.ref = console
 """
 
+_JAVA_OPTIONS = "spark.driver.extraJavaOptions"
+
 # Each of these may be overridden in the profile.
 _SMALL_MACHINE = {
     "spark.master": "local[*]",
@@ -81,20 +83,21 @@ class Home:
             "spark.hadoop.javax.jdo.option.ConnectionURL": (
                 f"jdbc:derby:;databaseName={database};create=true"
             ),
-            "spark.driver.extraJavaOptions": java_options,
+            _JAVA_OPTIONS: java_options,
         }
 
 
-def launch_settings(home: Home, chosen: dict[str, str]) -> dict[str, str]:
+def launch_settings(home: Home, chosen: dict[str, str], archive: str = "") -> dict[str, str]:
     """All settings the JVM is started with; what the user chose wins."""
     settings = {**_SMALL_MACHINE, **home.settings()}
     if not {"spark.jars", "spark.jars.packages"} & chosen.keys():
-        settings["spark.jars"] = ",".join(str(jar) for jar in delta_jars())
-    java_options = chosen.get("spark.driver.extraJavaOptions")
+        jars = [str(jar) for jar in delta_jars()]
+        settings["spark.jars"] = ",".join(jars)
+        # Only classes that the JVM finds there by itself can come out of a class archive.
+        settings["spark.driver.extraClassPath"] = os.pathsep.join(jars)
+    java_options = (settings[_JAVA_OPTIONS], archive, chosen.get(_JAVA_OPTIONS, ""))
     settings.update(chosen)
-    if java_options:
-        ours = home.settings()["spark.driver.extraJavaOptions"]
-        settings["spark.driver.extraJavaOptions"] = f"{ours} {java_options}"
+    settings[_JAVA_OPTIONS] = " ".join(option for option in java_options if option)
     return settings
 
 

@@ -37,12 +37,16 @@ _SHIPPED_WITH_SPARK = (
 )
 
 
+def jars_directory() -> Path:
+    """Return where the jars are, or will be."""
+    return cache_directory() / f"delta-{DELTA_VERSION}-spark-{version('pyspark')}"
+
+
 def delta_jars() -> list[Path]:
     """Return the jars that a session with Delta needs, fetching them on the first call."""
-    cache = cache_directory()
-    home = cache / f"delta-{DELTA_VERSION}-spark-{version('pyspark')}"
+    home = jars_directory()
     if not home.is_dir():
-        with exclusive(cache / "jars.lock"):
+        with exclusive(home.with_name("jars.lock")):
             # Another process may have fetched them while this one waited for the lock.
             if not home.is_dir():
                 _fetch(home)
@@ -72,7 +76,7 @@ def _fetch(home: Path) -> None:
 def _command(draft: Path) -> list[str]:
     """Make Spark resolve the package and then run the smallest main class it has."""
     return [
-        str(_spark_home() / "bin" / "spark-submit"),
+        str(spark_home() / "bin" / "spark-submit"),
         "--packages",
         PACKAGE,
         "--exclude-packages",
@@ -86,10 +90,11 @@ def _command(draft: Path) -> list[str]:
 
 
 def _environment(cache: Path) -> dict[str, str]:
-    return {**os.environ, "SPARK_HOME": str(_spark_home()), "JAVA_HOME": java_home(cache)}
+    return {**os.environ, "SPARK_HOME": str(spark_home()), "JAVA_HOME": java_home(cache)}
 
 
-def _spark_home() -> Path:
+def spark_home() -> Path:
+    """Return the directory of the Spark that pyspark brings."""
     # Found without importing pyspark, which would slow down every `dbt parse`.
     spec = find_spec("pyspark")
     assert spec is not None and spec.origin is not None

@@ -12,6 +12,7 @@ from pyspark import SparkConf, SparkContext, java_gateway
 from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
 
+from dbt.adapters.spark_dynamic.class_archive import archive_option
 from dbt.adapters.spark_dynamic.embedded import Home, launch_settings, uses_own_metastore
 from dbt.adapters.spark_dynamic.errors import EmbeddedSparkError
 from dbt.adapters.spark_dynamic.files import cache_directory, claim
@@ -59,7 +60,7 @@ def _start_jvm(home: Home, chosen: dict[str, str]) -> SparkSession:
     logger.debug(f"Starting embedded Spark, log: {home.log}")
     with _progress(), home.log.open("ab") as log:
         conf = SparkConf(loadDefaults=False)
-        conf.setAll(list(launch_settings(home, chosen).items()))
+        conf.setAll(list(launch_settings(home, chosen, archive_option(java)).items()))
         try:
             return _connect(conf, java, log)
         except Exception as error:
