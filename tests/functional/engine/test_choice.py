@@ -1,0 +1,92 @@
+"""Which action is taken: by cost, by what the query has, by what went wrong."""
+
+import pytest
+from spark_shop import SparkShop
+
+from spark_dynamic.apply.rows import Rows
+from spark_dynamic.errors import EngineError, WarehouseError
+
+
+def test_auto_weighs_the_change_against_the_table(shop: SparkShop) -> None:
+    shop.table("numbers", "id bigint, remainder bigint")
+    shop.run("INSERT INTO numbers SELECT id, id % 7 FROM range(150000)")
+    shop.model(
+        "remainders",
+        "select remainder, count(*) as n from numbers group by remainder",
+        refresh_mode="auto",
+    )
+    shop.check("remainders", "FULL")
+    shop.run("INSERT INTO numbers VALUES (-1, 1), (-2, 99)")
+    outcome = shop.check("remainders")
+    assert (outcome.rows_inserted, outcome.rows_deleted) == (2, 1)
+    shop.run("UPDATE numbers SET remainder = remainder + 1 WHERE id % 2 = 0")
+    outcome = shop.check("remainders", "FULL")
+    assert outcome.plan.decision.reason.sentence == (
+        "A full refresh is expected to be faster: 75001 of 150002 rows of "
+        f"{shop.schema}.numbers changed."
+    )
+
+
+def test_a_cosmetic_edit_rebuilds_nothing(shop: SparkShop) -> None:
+    shop.table("t", "a int, b int", "(1, 2)", "(3, 4)")
+    shop.model("m", "select a, count(*) as n from t where a > 0 and b = 2 group by a")
+    shop.check("m", "FULL")
+    shop.model(
+        "m",
+        "with x as (select * from t y)\n"
+        "SELECT z.a, COUNT(1) n -- counted\nfrom x z WHERE 2 = z.b AND (z.a > 0) GROUP BY 1",
+    )
+    shop.check("m", "NO_DATA")
+    shop.run("INSERT INTO t VALUES (1, 2)")
+    shop.check("m")
+    shop.model("m", "select a, count(*) as n from t where a > 1 and b = 2 group by a")
+    outcome = shop.check("m", "REINITIALIZE")
+    assert outcome.plan.decision.reason.code == "DEFINITION_CHANGED"
+
+
+def test_a_feed_that_began_too_late_is_not_needed(shop: SparkShop) -> None:
+    shop.table("t", "a int", "(1)", "(2)", feed=False)
+    shop.model("m", "select a + 1 as b from t")
+    shop.check("m", "FULL")
+    shop.run(
+        "INSERT INTO t VALUES (3)",
+        "ALTER TABLE t SET TBLPROPERTIES ('delta.enableChangeDataFeed' = 'true')",
+        "DELETE FROM t WHERE a = 1",
+    )
+    shop.check("m")
+
+
+def test_what_is_not_incremental_says_why(shop: SparkShop) -> None:
+    shop.table("t", "a int, b double, m map<int, int>", "(1, 1, NULL)")
+    refused = {
+        "select distinct a from t": "DISTINCT",
+        "select a from t order by a limit 1": "LIMIT",
+        "select x.a from t x left join t y on x.a = y.a": "OUTER_JOIN",
+        "select a, every(b > 0) as e from t group by a": "AGGREGATE_FUNCTION",
+        "select a, sum(b) as s from t group by a having sum(b) > 1": "FLOAT_DECIDES",
+        "select m from t": "TYPE_NOT_SUPPORTED",
+        "select a, row_number() over (order by a) as r from t": "WINDOW_FUNCTION",
+        "select a from t where a in (select a from t)": "SUBQUERY",
+    }
+    for sql, code in refused.items():
+        shop.model("m", sql)
+        with pytest.raises(EngineError, match=f"{code}: The query cannot be refreshed incr"):
+            shop.refresh("m")
+
+
+def test_a_failed_attempt_is_a_rebuild_or_an_error(
+    shop: SparkShop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shop.table("t", "a int", "(1)")
+    shop.run("INSERT INTO t SELECT id FROM range(150000)")
+    shop.model("m", "select a from t", refresh_mode="auto")
+    shop.check("m", "FULL")
+    shop.run("INSERT INTO t VALUES (3)")
+    monkeypatch.setattr(Rows, "append", lambda *_: "INSERT INTO nowhere SELECT 1")
+    shop.model("m", "select a from t", refresh_mode="incremental")
+    with pytest.raises(WarehouseError, match="nowhere"):
+        shop.refresh("m")
+    shop.model("m", "select a from t", refresh_mode="auto")
+    outcome = shop.check("m", "FULL")
+    assert outcome.plan.decision.reason.code == "INCREMENTAL_FAILED"
+    shop.check("m", "NO_DATA")
