@@ -34,4 +34,6 @@ def literal(value: Any) -> str:
         case list() | tuple():
             return f"array({', '.join(literal(item) for item in value)})"
     escaped = str(value).replace("\\", "\\\\").replace("'", "\\'")
+    # Spark would put the value of a variable in place of `${…}`, also inside of a text.
+    escaped = escaped.replace("$", "\\u0024")
     return f"'{escaped}'"

@@ -14,6 +14,10 @@ from spark_dynamic.sql.write import WEIGHT
 COUNT = "__dyn_count"
 # An average of whole numbers needs their exact sum, which may exceed a bigint.
 _WHOLE_SUM = "decimal(29,0)"
+# Wider decimals may overflow, which is NULL without ANSI mode, and no sum could come back from.
+_SUM_DIGITS = 28
+# For wider ones Spark rounds a plain quotient to fewer digits than an average has.
+_AVG_DIGITS = 24
 
 
 class Follows(Enum):
@@ -47,7 +51,7 @@ class MeasureState:
 
 def group_count() -> Stored:
     """Return the number of rows of a group: it is gone when that is 0."""
-    return Stored(COUNT, "bigint", Follows.ADDED, "count(*)", f"sum({WEIGHT})")
+    return Stored(COUNT, "bigint", Follows.ADDED, "count(*)", f"coalesce(sum({WEIGHT}), 0)")
 
 
 def measure_state(
@@ -63,9 +67,9 @@ def measure_state(
             return MeasureState((counted,), column(counted.name))
         case "min" | "max":
             return _extremum(number, measure.function, argument, types)
-        case "sum" if types.result == "bigint" or is_decimal(types.argument):
+        case "sum" if types.result == "bigint" or _digits(types.argument) <= _SUM_DIGITS:
             return _sum(number, argument, types)
-        case "avg" if is_whole(types.argument) or is_decimal(types.argument):
+        case "avg" if is_whole(types.argument) or _digits(types.argument) <= _AVG_DIGITS:
             return _average(number, argument, types)
     over_rows = f"{measure.function}({argument})"
     stored = Stored(f"__dyn_value_{number}", types.result, Follows.RECOMPUTED, over_rows)
@@ -78,7 +82,7 @@ def _counted(number: int, argument: str) -> Stored:
         "bigint",
         Follows.ADDED,
         f"count({argument})",
-        f"sum(IF({argument} IS NULL, 0, {WEIGHT}))",
+        f"coalesce(sum(IF({argument} IS NULL, 0, {WEIGHT})), 0)",
     )
 
 
@@ -93,7 +97,9 @@ def _added(number: int, argument: str, type: str) -> Stored:
 
 
 def _sum(number: int, argument: str, types: MeasureType) -> MeasureState:
-    total, counted = _added(number, argument, types.result), _counted(number, argument)
+    # As it is, the smallest number of a narrow type has no opposite.
+    summand = f"CAST({argument} AS bigint)" if types.result == "bigint" else argument
+    total, counted = _added(number, summand, types.result), _counted(number, argument)
     return MeasureState((total, counted), _unless_none(counted.name, column(total.name)))
 
 
@@ -109,6 +115,11 @@ def _average(number: int, argument: str, types: MeasureType) -> MeasureState:
         # A plain quotient has other digits than an average.
         quotient = exp.cast(divided, exp.DataType.build(types.result, dialect="spark"))
     return MeasureState((total, counted), _unless_none(counted.name, quotient))
+
+
+def _digits(type: str) -> int:
+    """Return the precision of a decimal; more than any has if it is none."""
+    return int(re.findall(r"\d+", type)[0]) if is_decimal(type) else 99
 
 
 def _sum_type(type: str) -> str:

@@ -121,16 +121,16 @@ class Rows:
         same = " AND ".join(f"o.{column} = n.{column}" for column in HASH)
         ranked = (
             f"SELECT n.*, o.{REFRESH}, o.{ROW}, "
-            f"row_number() OVER ({order} ORDER BY o.{REFRESH}, o.{ROW}) AS rank, "
-            f"count(o.{ROW}) OVER ({order}) AS available\n"
+            f"row_number() OVER ({order} ORDER BY o.{REFRESH}, o.{ROW}) AS __dyn_rank, "
+            f"count(o.{ROW}) OVER ({order}) AS __dyn_available\n"
             f"FROM (SELECT * FROM {net} WHERE {WEIGHT} < 0) AS n\n"
             f"LEFT JOIN ({stored}) AS o ON {same}"
         )
         columns = ", ".join([*self._names(), *HASH, REFRESH])
-        checked = f"IF(available < -{WEIGHT}, {_LOST}, {ROW}) AS {ROW}"
+        checked = f"IF(__dyn_available < -{WEIGHT}, {_LOST}, {ROW}) AS {ROW}"
         return (
             f"SELECT {columns}, {checked} FROM (\n{indent(ranked, '  ')}\n)\n"
-            f"WHERE rank <= -{WEIGHT}"
+            f"WHERE __dyn_rank <= -{WEIGHT}"
         )
 
     def _names(self) -> list[str]:

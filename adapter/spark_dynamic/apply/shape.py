@@ -14,7 +14,7 @@ from spark_dynamic.plan.nodes import (
     column,
     walk,
 )
-from spark_dynamic.plan.types import MeasureType, is_float
+from spark_dynamic.plan.types import MeasureType, is_float, is_whole
 from spark_dynamic.support import NotIncremental
 
 
@@ -62,6 +62,6 @@ def check_floats(query: Query, types: Mapping[str, MeasureType]) -> None:
         for measure in node.measures:
             known = types[measure.id]
             inexact = measure.function in ("sum", "avg") and is_float(known.result)
-            exact = measure.function == "avg" and not is_float(known.argument)
+            exact = measure.function == "avg" and is_whole(known.argument)
             if inexact and not exact and (inner or measure.id in deciding):
                 raise NotIncremental("FLOAT_DECIDES", f"{measure.function}(…)")

@@ -52,12 +52,12 @@ class Interval:
         )
         values = ", ".join(f"any_value({name}) AS {name}" for name in names)
         net = (
-            f"SELECT {values}, sum({WEIGHT}) AS net FROM (\n{both}\n)\n"
+            f"SELECT {values}, sum({WEIGHT}) AS __dyn_net FROM (\n{both}\n)\n"
             f"GROUP BY {', '.join(HASH)} HAVING sum({WEIGHT}) <> 0"
         )
         return (
-            f"SELECT {', '.join(names)}, CAST(signum(net) AS int) AS {WEIGHT} FROM (\n{net}\n)\n"
-            "LATERAL VIEW explode(sequence(1L, abs(net))) AS copy"
+            f"SELECT {', '.join(names)}, CAST(signum(__dyn_net) AS int) AS {WEIGHT} FROM (\n{net}\n)\n"
+            "LATERAL VIEW explode(sequence(1L, abs(__dyn_net))) __dyn_copies AS __dyn_copy"
         )
 
 

@@ -135,25 +135,27 @@ def read_tail(commits: list[Commit]) -> Tail:
                 return Tail(newest, tuple(older), "AFTER_EMPTY_RUN")
             detail = f"{commit.operation} at version {commit.version}"
             return Tail(newest, tuple(older), "FOREIGN_COMMIT", detail)
-    previous = older[0] if older else None
-    if previous and _skips(newest, previous, commits):
+    if _skips(newest, older[0] if older else None, commits):
         detail = f"the refresh at version {newest.commit.version} was not based on the one before"
         return Tail(newest, tuple(older), "FOREIGN_COMMIT", detail)
     return Tail(newest, tuple(older))
 
 
-def _skips(newest: Recorded, previous: Recorded, commits: list[Commit]) -> bool:
+def _skips(newest: Recorded, previous: Recorded | None, commits: list[Commit]) -> bool:
     """Tell whether rows changed between a record's base and its own commit."""
-    if newest.record.incarnation != previous.record.incarnation:
-        # A rebuild replaces everything, whatever was there.
+    # A rebuild replaces everything, whatever was there.
+    if previous is None and newest.record.action in ("FULL", "REINITIALIZE"):
+        return False
+    if previous is not None and newest.record.incarnation != previous.record.incarnation:
         return False
     based_on = newest.record.based_on
-    if based_on is None or based_on < previous.commit.version:
+    if based_on is None or (previous and based_on < previous.commit.version):
         return True
+    after = previous.commit.version if previous else based_on
     return any(
         changes_rows(commit)
         for commit in commits
-        if previous.commit.version < commit.version < newest.commit.version
+        if after < commit.version < newest.commit.version
     )
 
 

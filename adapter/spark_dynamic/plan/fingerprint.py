@@ -24,7 +24,7 @@ from spark_dynamic.plan.nodes import (
 )
 
 # A new number when equal plans get other fingerprints than before.
-_VERSION = 1
+_VERSION = 2
 _COMMUTATIVE = (exp.EQ, exp.NEQ, exp.NullSafeEQ, exp.Add, exp.Mul)
 _FLAT = (exp.And, exp.Or)
 # Written from the smaller to the larger side.
@@ -47,6 +47,13 @@ def fingerprint(query: Query, names: tuple[str, ...]) -> str:
     return f"{_VERSION}:{hashlib.sha256(text.encode()).hexdigest()[:32]}"
 
 
+def meanings(query: Query) -> Mapping[str, str]:
+    """Return what every column of a plan is computed from: the same for equal fingerprints."""
+    reader = _Reader()
+    reader.node(query.plan)
+    return reader.meaning
+
+
 class _Reader:
     """Replaces every column by what it is computed from."""
 
@@ -59,7 +66,7 @@ class _Reader:
             case Scan():
                 self._number += 1
                 for field in plan.fields:
-                    self.meaning[field.id] = f"{self._number}.{field.name.lower()}"
+                    self.meaning[field.id] = f"{self._number}.{field.name.lower()!r}"
                 used = sorted((field.name.lower(), field.type) for field in plan.fields)
                 return f"scan({plan.table}, {used})"
             case Filter():
@@ -123,7 +130,8 @@ def canonical(node: Any, meaning: Mapping[str, str]) -> str:
     if isinstance(node, exp.Paren):
         return canonical(node.this, meaning)
     if isinstance(node, exp.Identifier):
-        return node.name.lower()
+        # Keys of maps and names in JSON keep their case.
+        return repr(node.name)
     kind = type(node)
     if kind in _FLAT:
         parts = sorted(canonical(part, meaning) for part in node.flatten())

@@ -1,7 +1,7 @@
 """An incremental refresh: read what changed, compute what that changes, write it at once."""
 
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 
 from spark_dynamic.apply.groups import Groups
@@ -10,6 +10,7 @@ from spark_dynamic.changes.interval import Interval, Kind
 from spark_dynamic.delta.analysis import is_insert_only, within
 from spark_dynamic.delta.differentiate import differentiate
 from spark_dynamic.delta.facts import Bounds, Changes, Facts
+from spark_dynamic.errors import WarehouseError
 from spark_dynamic.literals import literal
 from spark_dynamic.names import TableName, quote
 from spark_dynamic.plan.expressions import equal_columns
@@ -73,12 +74,15 @@ class _Views:
 
     def cache(self, name: str, query: str) -> str:
         self._names.append(name)
+        self._warehouse.execute(f"DROP VIEW IF EXISTS {name}")
         self._warehouse.execute(f"CACHE TABLE {name} AS\n{query}")
         return name
 
     def drop(self) -> None:
         for name in reversed(self._names):
-            self._warehouse.execute(f"DROP VIEW IF EXISTS {name}")
+            # What went wrong before is worth more than that a view stays.
+            with suppress(WarehouseError):
+                self._warehouse.execute(f"DROP VIEW IF EXISTS {name}")
 
 
 class _Refresh:

@@ -6,11 +6,11 @@ from typing import Any
 
 from spark_dynamic.apply.groups import Groups
 from spark_dynamic.apply.rows import Rows
-from spark_dynamic.apply.shape import check_floats, group_shape
+from spark_dynamic.apply.shape import GroupShape, check_floats, group_shape
 from spark_dynamic.catalog import describe_query
 from spark_dynamic.frontier.record import StoredColumn, Verdict
 from spark_dynamic.names import TableName
-from spark_dynamic.plan.fingerprint import fingerprint
+from spark_dynamic.plan.fingerprint import fingerprint, meanings
 from spark_dynamic.plan.nodes import Output, Plan, Project, Query, State, column
 from spark_dynamic.plan.types import measure_types, with_union_types
 from spark_dynamic.refresh.analyse import Analysis
@@ -89,13 +89,23 @@ def maintain(
         raise NotIncremental("OPERATORS_DIFFER", f"types {types}")
     measures = measure_types(query.plan, describe)
     check_floats(query, measures)
-    shape = group_shape(query)
+    shape = _in_order(group_shape(query), query)
     target: Rows | Groups = Groups(shape, measures, columns) if shape else Rows(columns)
     if isinstance(target, Rows):
         # Raises for types that have no hash.
         target.build("", 0)
     names = tuple(stored.name for stored in columns)
     return Maintenance(query, fingerprint(query, names), target)
+
+
+def _in_order(shape: GroupShape | None, query: Query) -> GroupShape | None:
+    """Number keys and measures by their meaning: cosmetic edits may change their order."""
+    if shape is None:
+        return None
+    known, aggregate = meanings(query), shape.aggregate
+    keys = tuple(sorted(aggregate.keys, key=lambda key: known[key.id]))
+    measures = tuple(sorted(aggregate.measures, key=lambda measure: known[measure.id]))
+    return replace(shape, aggregate=replace(aggregate, keys=keys, measures=measures))
 
 
 def _check_names(query: Query, columns: tuple[StoredColumn, ...]) -> None:

@@ -65,4 +65,7 @@ def _read(text: str, column: Column) -> Any:
             return _EPOCH + timedelta(microseconds=int(text))
     except (ValueError, OverflowError):
         return None
-    return Decimal(text) if _DECIMAL.fullmatch(column.type) else text
+    if _DECIMAL.fullmatch(column.type):
+        return Decimal(text)
+    # Bytes that are no text arrive as this character, which may lie below them.
+    return None if "\ufffd" in text else text

@@ -326,7 +326,7 @@ def as_full(plan: Plan, why: Reason, warehouse: Warehouse) -> Plan:
     """Return a plan that rebuilds what could not be refreshed incrementally."""
     forbidden = plan.request.full_refresh_forbidden
     decision = unasked("FULL", why, forbidden, plan.decision.warning)
-    return _with_query(replace(plan, decision=decision), warehouse)
+    return _with_query(replace(plan, decision=decision, moves_record=False), warehouse)
 
 
 def _with_query(plan: Plan, warehouse: Warehouse) -> Plan:

@@ -140,6 +140,8 @@ def _apply_work(outcome: Outcome, work: Work, cycle: Cycle, warehouse: Warehouse
         if isinstance(error, WarehouseError) and error.condition.startswith(_NO_FEED) and has_feed:
             raise
         if plan.request.config.refresh_mode is not RefreshMode.AUTO:
+            if isinstance(error, NotIncremental):
+                raise EngineError(error.reason.code, error.reason.sentence) from error
             raise
         why = reason("INCREMENTAL_FAILED", str(error).splitlines()[0].rstrip("."))
         if isinstance(error, NotIncremental):
@@ -248,7 +250,7 @@ def _new_record(plan: Plan, cycle: Cycle, attempt: str) -> Record:
         mode=request.config.refresh_mode.value,
         trigger=request.trigger if plan.stored else "CREATION",
         clock=cut.data_timestamp if plan.verdict.volatile or cut.uses_clock() else None,
-        fingerprint=found or (before.fingerprint if keeps and before else ""),
+        fingerprint=before.fingerprint if keeps and before else found,
         state=plan.state,
     )
 

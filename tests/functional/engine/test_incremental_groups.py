@@ -125,3 +125,38 @@ def test_groups_of_groups(sales: SparkShop) -> None:
     sales.check("sizes", "FULL")
     sales.run("INSERT INTO sales VALUES ('s', 3, 4, 1, NULL), ('t', 1, 1, 1, NULL)")
     sales.check("sizes")
+
+
+def test_one_row_stays_as_it_is_when_no_change_reaches_it(sales: SparkShop) -> None:
+    sales.model("few", "select count(*) as n, count(day) as d from sales where amount > 6")
+    sales.check("few", "FULL")
+    sales.run("INSERT INTO sales VALUES ('n', 3, 1, 1, date'2027-01-01')")
+    sales.refresh("few")
+    assert sales.difference("few") == []
+    sales.run("INSERT INTO sales VALUES ('n', 3, 100, 1, date'2027-01-01')")
+    sales.check("few")
+
+
+def test_an_edit_that_swaps_keys_and_sums_keeps_them_apart(sales: SparkShop) -> None:
+    sales.model(
+        "swapped",
+        "select upper(region) as r, sum(amount) + 2 * sum(product) as s, count(*) as n from sales "
+        "group by region, product having sum(amount) > sum(product)",
+    )
+    sales.check("swapped", "FULL")
+    sales.model(
+        "swapped",
+        "select upper(region) as r, 2 * sum(product) + sum(amount) as s, count(*) as n from sales "
+        "group by product, region having sum(product) < sum(amount)",
+    )
+    sales.check("swapped", "NO_DATA")
+    sales.run("INSERT INTO sales VALUES ('n', 1, 3, 1, NULL), ('s', 1, -6, 1, NULL)")
+    sales.check("swapped")
+
+
+def test_wide_decimals_keep_all_digits(sales: SparkShop) -> None:
+    sales.table("wide", "k int, d decimal(38,18)", "(1, 1)", "(1, 1)", "(1, 2)")
+    sales.model("means", "select k, avg(d) as mean, sum(d) as total from wide group by k")
+    sales.check("means", "FULL")
+    sales.run("INSERT INTO wide VALUES (1, 3.000000000000000001)")
+    sales.check("means")

@@ -100,3 +100,11 @@ def test_a_union_keeps_its_types(shop: SparkShop) -> None:
     shop.run("DELETE FROM whole WHERE a = 1", "DELETE FROM exact WHERE a = 1")
     outcome = shop.check("both")
     assert outcome.rows_deleted == 3
+
+
+def test_columns_may_have_any_name(shop: SparkShop) -> None:
+    shop.table("odd", "rank int, net int, copy int, available int", "(1, 1, 1, 1)", feed=False)
+    shop.model("copied", "select * from odd")
+    shop.check("copied", "FULL")
+    shop.run("UPDATE odd SET net = 2")
+    shop.check("copied")

@@ -48,6 +48,13 @@ _EXPECTED = {
 }
 
 
+# Besides ANSI mode and time zone, these change what a query returns.
+_FURTHER_SETTINGS = (
+    "spark.sql.caseSensitive", "spark.sql.timestampType", "spark.sql.mapKeyDedupPolicy",
+)  # fmt: skip
+_SETTING_FAMILIES = ("spark.sql.legacy.", "spark.sql.parser.", "spark.sql.decimalOperations.")
+
+
 class PlannedRefresh:
     """A plan on its way through the materialization."""
 
@@ -272,7 +279,8 @@ def request_for(
     docs = config.get("persist_docs") or {}
     columns = model.get("columns", {}).values() if docs.get("columns") else ()
     chosen = adapter.config.credentials.server_side_parameters
-    keys = (*RESULT_SETTINGS, "spark.sql.caseSensitive")
+    keys = [*RESULT_SETTINGS, *_FURTHER_SETTINGS]
+    keys += [key for key in sorted(chosen) if key.startswith(_SETTING_FAMILIES)]
     arguments = getattr(adapter.config, "args", None)
     is_partial = getattr(arguments, "EMPTY", False) or getattr(arguments, "SAMPLE", None)
     return Request(
