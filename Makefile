@@ -41,7 +41,7 @@ test: lint $(JARS) ## Run lint, unit tests, and functional tests on a real Spark
 	  tests/functional/connections tests/functional/test_packaging.py \
 	  tests/functional/test_fresh_checkout.py tests/functional/test_demo.py
 
-test-adapter: $(JARS) ## Run all classes of dbt-tests-adapter on a real Spark (half an hour)
+test-adapter: $(JARS) ## Run all classes of dbt-tests-adapter on a real Spark (a quarter of an hour)
 	$(BIN)/python -m pytest tests/functional/adapter
 
 test-fast: lint ## Run lint and unit tests, without Spark
