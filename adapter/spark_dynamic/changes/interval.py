@@ -56,7 +56,8 @@ class Interval:
             f"GROUP BY {', '.join(HASH)} HAVING sum({WEIGHT}) <> 0"
         )
         return (
-            f"SELECT {', '.join(names)}, CAST(signum(__dyn_net) AS int) AS {WEIGHT} FROM (\n{net}\n)\n"
+            f"SELECT {', '.join(names)}, CAST(signum(__dyn_net) AS int) AS {WEIGHT} "
+            f"FROM (\n{net}\n)\n"
             "LATERAL VIEW explode(sequence(1L, abs(__dyn_net))) __dyn_copies AS __dyn_copy"
         )
 
