@@ -25,7 +25,7 @@ endef
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-adapter test-fast fuzz lint format lock wheel jars clean
+.PHONY: help demo test test-adapter test-fast fuzz fuzz-delta lint format lock wheel jars clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -37,8 +37,8 @@ demo: $(JARS) ## Build and refresh dynamic tables on a local Spark, step by step
 BASIC := $(addprefix tests/functional/adapter/test_,basic.py aliases.py hooks.py query_comment.py)
 
 test: lint $(JARS) ## Run lint, unit tests, and functional tests on a real Spark
-	$(BIN)/python -m pytest tests/unit $(BASIC) tests/functional/dynamic_table \
-	  tests/functional/connections tests/functional/test_packaging.py \
+	$(BIN)/python -m pytest tests/unit $(BASIC) tests/functional/engine \
+	  tests/functional/dynamic_table tests/functional/connections tests/functional/test_packaging.py \
 	  tests/functional/test_fresh_checkout.py tests/functional/test_demo.py
 
 test-adapter: $(JARS) ## Run all classes of dbt-tests-adapter on a real Spark (a quarter of an hour)
@@ -50,6 +50,12 @@ test-fast: lint ## Run lint and unit tests, without Spark
 # CASES=1000 runs so many; SEED=7 begins with that one, else the first seed is random.
 fuzz: $(INSTALLED) ## Check deltas of random queries over random changes on DuckDB (15 minutes)
 	PYTHONPATH=tests $(BIN)/python -m fuzz --cases $(or $(CASES),20000) --seed $(or $(SEED),0)
+
+# Every seed is a project of seven models, refreshed three times: 21 cases.
+SEEDS ?= 1,2,3,4,5,6,7,8,9,10,12,13,14,15,16
+
+fuzz-delta: $(JARS) ## Check random queries over random changes end to end, on Delta (an hour)
+	FUZZ_SEEDS=$(SEEDS) $(BIN)/python -m pytest tests/functional/dynamic_table/test_fuzz_on_delta.py
 
 lint: $(INSTALLED) ## Check style, types and file lengths
 	$(BIN)/ruff check .
