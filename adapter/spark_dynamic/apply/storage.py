@@ -135,9 +135,12 @@ def create_storage(
     return "\n".join(clauses)
 
 
-def overwrite_storage(storage: TableName, select: str) -> str:
-    """Return the statement that replaces all rows in one commit."""
-    return f"INSERT OVERWRITE TABLE {storage.sql}\n{select}"
+def overwrite_storage(
+    storage: TableName, select: str, columns: tuple[StoredColumn, ...] = ()
+) -> str:
+    """Return the statement that replaces all rows in one commit; all columns, or just some."""
+    names = ", ".join(quote(column.stored_as) for column in columns)
+    return f"INSERT OVERWRITE TABLE {storage.sql}{f' ({names})' if names else ''}\n{select}"
 
 
 def properties_sql(properties: Mapping[str, str]) -> str:

@@ -340,7 +340,9 @@ def _with_query(plan: Plan, warehouse: Warehouse) -> Plan:
     decision, generation = plan.decision, plan.generation
     if plan.stored is not None:
         state = plan.maintenance.state if plan.maintenance else {}
-        fits = record is not None and columns == record.columns and state == record.state
+        fits = record is not None and columns == record.columns
+        if fits and record is not None and not request.leaves_no_state:
+            fits = state == record.state
         if fits and record is not None and not decision.warning:
             fits = record.storage == storage_facts(request.config)
         if not fits:

@@ -196,7 +196,9 @@ def _statement(plan: Plan, cycle: Cycle) -> str:
         select = plan.maintenance.build(plan.query, plan.cut.versions(), number)
     if plan.builds_generation:
         return create_storage(plan.storage, request.config, request.model, plan.columns, select)
-    return overwrite_storage(plan.storage, select)
+    # A run that leaves no state leaves the hidden columns empty, too.
+    has_hidden = request.leaves_no_state and plan.record is not None and plan.record.state
+    return overwrite_storage(plan.storage, select, plan.columns if has_hidden else ())
 
 
 def _commit(statement: str, plan: Plan, cycle: Cycle, warehouse: Warehouse, attempt: str) -> None:

@@ -59,7 +59,7 @@ class TestEdits:
         assert rows(project, "select * from {schema}.shape") == [(1, "x", True), (2, "y", True)]
         assert actions(dbt("run")) == {
             "shape": "NO_DATA",
-            "reader": "FULL/CHEAPER",
+            "reader": "FULL/UPSTREAM_REBUILT",
         }
 
         # A view that disagrees with the records is repaired, a lost one comes back.
