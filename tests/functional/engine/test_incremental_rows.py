@@ -108,3 +108,13 @@ def test_columns_may_have_any_name(shop: SparkShop) -> None:
     shop.check("copied", "FULL")
     shop.run("UPDATE odd SET net = 2")
     shop.check("copied")
+
+
+def test_a_rebuild_with_the_same_rows_is_no_change_for_readers(orders: SparkShop) -> None:
+    orders.model("copy", "select id, amount from orders")
+    orders.model("reader", f"select id from {orders.schema}.copy where amount > 1")
+    for name in ("copy", "reader"):
+        orders.check(name, "FULL")
+    orders.check("copy", "NO_DATA")
+    assert orders.action("copy", full_refresh=True) == "FULL"
+    orders.check("reader", "NO_DATA")
