@@ -44,13 +44,13 @@ class Upkeep:
         if refusal is not None or record is None:
             return refusal
         assert self.found is not None
-        found = (self.found.fingerprint, self.found.state, self.found.target.columns)
-        if found != (record.fingerprint, record.state, record.columns):
-            return reason("STORAGE_FORM")
         for upstream in self._analysis.upstreams:
             attempt = record.upstreams.get(str(upstream.storage))
             if attempt not in {taken.record.attempt for taken in upstream.records}:
                 return reason("UPSTREAM_REBUILT", str(upstream.view))
+        found = (self.found.fingerprint, self.found.state, self.found.target.columns)
+        if found != (record.fingerprint, record.state, record.columns):
+            return reason("STORAGE_FORM")
         return None
 
     def is_cosmetic(self, record: Record) -> bool:
