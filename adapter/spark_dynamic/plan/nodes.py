@@ -74,6 +74,27 @@ class Plan:
 
 
 @dataclass(frozen=True)
+class OneInput(Plan):
+    """A node over one other, whose columns it has unless it says otherwise."""
+
+    input: Plan
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Those of the input."""
+        return self.input.columns
+
+    @property
+    def inputs(self) -> tuple[Plan, ...]:
+        """The one input."""
+        return (self.input,)
+
+    def with_inputs(self, inputs: tuple[Plan, ...]) -> Plan:
+        """Return the same node over another input."""
+        return replace(self, input=inputs[0])
+
+
+@dataclass(frozen=True)
 class Scan(Plan):
     """The rows of a table."""
 
@@ -88,47 +109,22 @@ class Scan(Plan):
 
 
 @dataclass(frozen=True)
-class Filter(Plan):
+class Filter(OneInput):
     """The rows for which a condition is true."""
 
-    input: Plan
     condition: Expression
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """Those of the input."""
-        return self.input.columns
-
-    @property
-    def inputs(self) -> tuple[Plan, ...]:
-        """The one input."""
-        return (self.input,)
-
-    def with_inputs(self, inputs: tuple[Plan, ...]) -> "Filter":
-        """Return the same filter over another input."""
-        return replace(self, input=inputs[0])
 
 
 @dataclass(frozen=True)
-class Project(Plan):
+class Project(OneInput):
     """Columns computed row by row."""
 
-    input: Plan
     outputs: tuple[Output, ...]
 
     @property
     def columns(self) -> tuple[str, ...]:
         """The ids of the outputs."""
         return tuple(output.id for output in self.outputs)
-
-    @property
-    def inputs(self) -> tuple[Plan, ...]:
-        """The one input."""
-        return (self.input,)
-
-    def with_inputs(self, inputs: tuple[Plan, ...]) -> "Project":
-        """Return the same projection of another input."""
-        return replace(self, input=inputs[0])
 
 
 @dataclass(frozen=True)
@@ -177,10 +173,9 @@ class Join(Plan):
 
 
 @dataclass(frozen=True)
-class Aggregate(Plan):
+class Aggregate(OneInput):
     """One row per group; without keys just one row, also over no rows at all."""
 
-    input: Plan
     keys: tuple[Output, ...]
     measures: tuple[Measure, ...]
 
@@ -189,15 +184,6 @@ class Aggregate(Plan):
         """The ids of the keys, then of the measures."""
         keys = tuple(key.id for key in self.keys)
         return keys + tuple(measure.id for measure in self.measures)
-
-    @property
-    def inputs(self) -> tuple[Plan, ...]:
-        """The one input."""
-        return (self.input,)
-
-    def with_inputs(self, inputs: tuple[Plan, ...]) -> "Aggregate":
-        """Return the same aggregate of another input."""
-        return replace(self, input=inputs[0])
 
 
 @dataclass(frozen=True)
@@ -222,47 +208,19 @@ class Sum(Plan):
 
 
 @dataclass(frozen=True)
-class Negate(Plan):
+class Negate(OneInput):
     """The same rows with opposite weights; stands in deltas only."""
-
-    input: Plan
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """Those of the input."""
-        return self.input.columns
-
-    @property
-    def inputs(self) -> tuple[Plan, ...]:
-        """The one input."""
-        return (self.input,)
-
-    def with_inputs(self, inputs: tuple[Plan, ...]) -> "Negate":
-        """Return the opposite of another input."""
-        return replace(self, input=inputs[0])
 
 
 @dataclass(frozen=True)
-class Restrict(Plan):
-    """The rows whose keys occur among the rows of `among`; NULL is a key. In deltas only."""
+class Restrict(OneInput):
+    """The rows whose keys occur among the rows of `among`; NULL is a key. In deltas only.
 
-    input: Plan
+    `among` is no input: it keeps its own states.
+    """
+
     keys: tuple[Expression, ...]
     among: Plan
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """Those of the input."""
-        return self.input.columns
-
-    @property
-    def inputs(self) -> tuple[Plan, ...]:
-        """The restricted input; `among` keeps its own states."""
-        return (self.input,)
-
-    def with_inputs(self, inputs: tuple[Plan, ...]) -> "Restrict":
-        """Return the same restriction of another input."""
-        return replace(self, input=inputs[0])
 
 
 @dataclass(frozen=True)
