@@ -5,13 +5,11 @@ from dataclasses import dataclass
 from enum import Enum
 
 from spark_dynamic.apply.identity import HASH, row_hash
-from spark_dynamic.frontier.compare import change_feed
+from spark_dynamic.frontier.compare import FEED_WEIGHT, change_feed
 from spark_dynamic.frontier.history import Effect, effect, replaces_all
 from spark_dynamic.names import TableName, quote
 from spark_dynamic.sql.write import WEIGHT
 from spark_dynamic.warehouse import Column, Commit
-
-_ADDED = "'insert', 'update_postimage'"
 
 
 class Kind(Enum):
@@ -36,7 +34,7 @@ class Interval:
         if self.kind is Kind.REWRITE:
             return self._difference(columns)
         names = ", ".join(quote(column.name) for column in columns)
-        weight = "1" if self.kind is Kind.INSERTS else f"IF(_change_type IN ({_ADDED}), 1, -1)"
+        weight = "1" if self.kind is Kind.INSERTS else FEED_WEIGHT
         feed = change_feed(self.table, self.old, self.new)
         return f"SELECT {names}, {weight} AS {WEIGHT} FROM {feed}"
 

@@ -21,7 +21,8 @@ _REPLACES = {
 
 # In a dynamic table's storage: identity and state, which a rebuild with the same rows renews.
 _BOOKKEEPING = re.compile(r"__dyn_(?!column_|visible)", re.IGNORECASE)
-_WEIGHT = "IF(_change_type IN ('insert', 'update_postimage'), 1, -1)"
+# The weight of a row of a change feed.
+FEED_WEIGHT = "IF(_change_type IN ('insert', 'update_postimage'), 1, -1)"
 # GROUP BY sees equals exactly when the values are the same for these types only.
 _EXACT = re.compile(
     r"(tinyint|smallint|int|bigint|boolean|string|binary|date|timestamp|timestamp_ntz"
@@ -96,7 +97,7 @@ def same_rows(
             return False
         keys = ", ".join(f"{key} AS k{i}" for i, key in enumerate(comparable))
         both = f"SELECT {keys}, 1 AS w FROM ({before}) UNION ALL SELECT {keys}, -1 FROM ({after})"
-        changes = f"SELECT {keys}, {_WEIGHT} AS w FROM {change_feed(table, old, new)}"
+        changes = f"SELECT {keys}, {FEED_WEIGHT} AS w FROM {change_feed(table, old, new)}"
         if feed:
             try:
                 return _cancels(warehouse, changes, len(comparable))
