@@ -90,6 +90,15 @@ _SENTENCES = {
         "Spark sees other operators in the query than were read from its text: {detail}."
     ),
     "CHEAPER": "A full refresh is expected to be faster: {detail}.",
+    "DELTA_TOO_LARGE": (
+        "The changes of this query are computed by a statement of {detail} characters, which "
+        "takes longer to plan than a full refresh to run. Split the query into several models."
+    ),
+    "SELF_CHECK_FAILED": (
+        "An incremental refresh did not give what the query gives: {detail}. This is a bug in "
+        "dbt-spark-dynamic, please report it; the table was rebuilt and is refreshed in full "
+        "from here on."
+    ),
     "INCREMENTAL_FAILED": "The incremental refresh failed: {detail}.",
     # The stored table cannot be carried on.
     "DEFINITION_CHANGED": "The query, or a view that it reads, was changed.",

@@ -115,7 +115,9 @@ class Groups:
         ]
         if not insert_only:
             state += [f"{s.over_deleted} AS {_deleted(s)}" for s in self.extremes]
-        return self._grouped(delta, state)
+        sql = self._grouped(delta, state)
+        # The one group without keys is there always; no change of it is no row.
+        return sql if self.keys else f"{sql}\nHAVING count(*) > 0"
 
     def _grouped(self, rows: str, state: list[str]) -> str:
         keys = [f"{_sql(k.expression)} AS {quote(k.id)}" for k in self.shape.aggregate.keys]

@@ -28,6 +28,18 @@ class Interval:
     old: int
     new: int
     kind: Kind
+    # Where the old version is, if the table was built anew meanwhile: its last generation.
+    old_table: TableName | None = None
+
+    @property
+    def before(self) -> str:
+        """The old version, as it stands in a query."""
+        return f"{(self.old_table or self.table).sql} VERSION AS OF {self.old}"
+
+    @property
+    def after(self) -> str:
+        """The new version, as it stands in a query."""
+        return f"{self.table.sql} VERSION AS OF {self.new}"
 
     def rows(self, columns: Sequence[Column]) -> str:
         """Return the changes of some columns."""
@@ -44,9 +56,8 @@ class Interval:
         hashes = row_hash((quote(column.name), column.type) for column in columns)
         keys = [f"{sql} AS {name}" for sql, name in zip(hashes, HASH, strict=True)]
         both = "\n  UNION ALL\n".join(
-            f"  SELECT {', '.join([*names, *keys])}, {weight} AS {WEIGHT} "
-            f"FROM {self.table.sql} VERSION AS OF {version}"
-            for version, weight in ((self.new, 1), (self.old, -1))
+            f"  SELECT {', '.join([*names, *keys])}, {weight} AS {WEIGHT} FROM {version}"
+            for version, weight in ((self.after, 1), (self.before, -1))
         )
         values = ", ".join(f"any_value({name}) AS {name}" for name in names)
         net = (

@@ -82,6 +82,8 @@ class Record:
     # The form of the storage: which hidden columns it has, and what they hold.
     state: dict[str, Any] = field(default_factory=dict)
     streams: dict[str, Any] = field(default_factory=dict)
+    # The fingerprint whose incremental refresh was once found to be wrong.
+    distrusted: str = ""
 
     def pin_of(self, table: TableName) -> Pin | None:
         """Return the version of a base table that this refresh saw."""

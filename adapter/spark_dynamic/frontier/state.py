@@ -204,6 +204,7 @@ def row_of(recorded: Recorded, relation: TableName) -> StateRow:
         data_timestamp=record.data_timestamp,
         frontier=record.frontier,
         version=recorded.commit.version,
+        fingerprint=record.fingerprint or None,
         guard_verdict=record.verdict.code or "PASSED",
         settings=record.settings,
         rows_inserted=int(inserted) if inserted else None,

@@ -6,6 +6,7 @@ types, and the names of the result's columns do.
 """
 
 import hashlib
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -25,6 +26,7 @@ from spark_dynamic.plan.nodes import (
 
 # A new number when equal plans get other fingerprints than before.
 _VERSION = 2
+_GENERATION = re.compile(r"(?<=__dyn)_\d+$")
 _COMMUTATIVE = (exp.EQ, exp.NEQ, exp.NullSafeEQ, exp.Add, exp.Mul)
 _FLAT = (exp.And, exp.Or)
 # Written from the smaller to the larger side.
@@ -68,7 +70,8 @@ class _Reader:
                 for field in plan.fields:
                     self.meaning[field.id] = f"{self._number}.{field.name.lower()!r}"
                 used = sorted((field.name.lower(), field.type) for field in plan.fields)
-                return f"scan({plan.table}, {used})"
+                # Generations of one dynamic table hold the same thing.
+                return f"scan({_GENERATION.sub('', str(plan.table))}, {used})"
             case Filter():
                 conditions = []
                 node: Plan = plan

@@ -246,6 +246,11 @@ def scans(plan: Plan) -> list[Scan]:
     return [node for node in walk(plan) if isinstance(node, Scan)]
 
 
+def fields_of(plan: Plan, table: TableName) -> dict[str, Field]:
+    """Return the columns of a table that a plan uses, by name."""
+    return {f.name: f for scan in scans(plan) if scan.table == table for f in scan.fields}
+
+
 def transform(plan: Plan, change: Callable[[Plan], Plan]) -> Plan:
     """Rebuild a plan bottom-up."""
     inputs = tuple(transform(child, change) for child in plan.inputs)

@@ -54,7 +54,8 @@ def explain_refresh(plan: RefreshPlan, cycle: Cycle, warehouse: Warehouse) -> li
         Line("action", f"{decision.action} {decision.detail}".strip()),
         Line("reason", str(decision.reason) or "-"),
     ]
-    upkeep = Upkeep(plan.request, plan.analysis, plan.verdict, cycle, warehouse)
+    distrusted = plan.record.distrusted if plan.record else ""
+    upkeep = Upkeep(plan.request, plan.analysis, plan.verdict, distrusted, cycle, warehouse)
     refusal = upkeep.refusal()
     if upkeep.found is not None:
         lines += [Line("plan", text) for text in _tree(upkeep.found)]

@@ -22,6 +22,7 @@ from spark_dynamic.plan.nodes import (
     Restrict,
     Scan,
     State,
+    fields_of,
     scans,
     walk,
 )
@@ -33,6 +34,8 @@ from spark_dynamic.warehouse import Column, Warehouse
 
 _ROWS, _GROUPS, _STALE = "__dyn_rows", "__dyn_groups", "__dyn_stale"
 _KEYS = TableName("", "keys")
+# Spark plans a longer statement for minutes.
+_LONGEST = 200_000
 
 
 @dataclass
@@ -112,6 +115,8 @@ class _Refresh:
         if not self._travels and insert_only and _reads_old(delta):
             insert_only = False
         rows = Writer(self).weighted(delta)
+        if len(rows) > _LONGEST:
+            raise NotIncremental("DELTA_TOO_LARGE", f"{len(rows):,}")
         if isinstance(target, Groups):
             return self._merge_groups(target, rows, insert_only)
         return self._write_rows(target, rows, insert_only)
@@ -127,7 +132,7 @@ class _Refresh:
             return Relation(new)
         interval = self._work.intervals[table]
         if state is State.OLD and self._travels:
-            return Relation(f"{interval.table.sql} VERSION AS OF {interval.old}")
+            return Relation(interval.before)
         delta = self._deltas.get(table) or f"(\n{interval.rows(self._columns(table))}\n)"
         if state is State.DELTA:
             return Relation(delta, True)
@@ -140,13 +145,8 @@ class _Refresh:
 
     def _columns(self, table: TableName) -> list[Column]:
         """Return the columns of a source that the query uses."""
-        used = {
-            f.name: Column(f.name, f.type)
-            for scan in scans(self._work.maintenance.plan)
-            if scan.table == table
-            for f in scan.fields
-        }
-        return list(used.values())
+        used = fields_of(self._work.maintenance.plan, table)
+        return [Column(field.name, field.type) for field in used.values()]
 
     def _read_changes(self, facts: Facts) -> Facts:
         """Read every source's changes once; those without any are left out from here on."""

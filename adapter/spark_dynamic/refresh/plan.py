@@ -23,7 +23,7 @@ from spark_dynamic.refresh.cycle import Cycle
 from spark_dynamic.refresh.decide import Decision, Findings, decide, unasked
 from spark_dynamic.refresh.maintenance import Maintenance
 from spark_dynamic.refresh.request import Request
-from spark_dynamic.refresh.sources import intervals
+from spark_dynamic.refresh.sources import intervals, seen
 from spark_dynamic.refresh.stored import Stored, find_stored
 from spark_dynamic.refresh.upkeep import Upkeep
 from spark_dynamic.sql.pin import pinned
@@ -50,6 +50,8 @@ class Plan:
     generation: int = 1
     moves_record: bool = False
     maintenance: Maintenance | None = None
+    # The fingerprint that is not to be trusted any more.
+    distrusted: str = ""
 
     @property
     def state(self) -> dict[str, Any]:
@@ -92,7 +94,8 @@ def plan_refresh(request: Request, cycle: Cycle, warehouse: Warehouse) -> Plan:
         plan = Plan(request, decision, analysis, Verdict(""), stored, None, generation=generation)
         return _with_query(plan, warehouse)
     verdict = judge(request, analysis, record.verdict if record else None, cycle, warehouse)
-    upkeep = Upkeep(request, analysis, verdict, cycle, warehouse)
+    distrusted = record.distrusted if record else ""
+    upkeep = Upkeep(request, analysis, verdict, distrusted, cycle, warehouse)
     invalid = _invalid(request, stored, analysis, upkeep, cycle, warehouse)
     config_changes = _config_changes(request, record)
     after = record.data_timestamp if record else None
@@ -278,23 +281,22 @@ def _changed(
         if old is None or new is None or not cycle.same_rows(warehouse, old, new):
             changed.append(str(table))
     for upstream in analysis.upstreams:
-        before = record.upstreams.get(str(upstream.storage))
-        if not _same_upstream(upstream, before, cut, cycle, warehouse):
+        if not _same_upstream(upstream, record, cut, cycle, warehouse):
             changed.append(str(upstream.view))
     return tuple(changed)
 
 
 def _same_upstream(
-    upstream: Upstream, before: str | None, cut: Cut, cycle: Cycle, warehouse: Warehouse
+    upstream: Upstream, record: Record, cut: Cut, cycle: Cycle, warehouse: Warehouse
 ) -> bool:
     """Tell whether an upstream has the rows that it had after one of its earlier refreshes."""
     now = cut.upstreams.get(upstream.storage)
-    then = next((r for r in upstream.records if r.record.attempt == before), None)
-    if now is None or then is None:
+    then = seen(record, upstream, cycle, warehouse)
+    if now is None or then is None or then.table != upstream.storage:
         return False
     old, new = (
         Pin(upstream.storage, "", taken.commit.version, taken.commit.timestamp)
-        for taken in (then, now)
+        for taken in (then.recorded, now)
     )
     return cycle.same_rows(warehouse, old, new)
 
@@ -322,10 +324,10 @@ def _has_moved(
     return False
 
 
-def as_full(plan: Plan, why: Reason, warehouse: Warehouse) -> Plan:
+def as_full(plan: Plan, why: Reason, warehouse: Warehouse, action: str = "FULL") -> Plan:
     """Return a plan that rebuilds what could not be refreshed incrementally."""
     forbidden = plan.request.full_refresh_forbidden
-    decision = unasked("FULL", why, forbidden, plan.decision.warning)
+    decision = unasked(action, why, forbidden, plan.decision.warning)
     return _with_query(replace(plan, decision=decision, moves_record=False), warehouse)
 
 

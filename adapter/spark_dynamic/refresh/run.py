@@ -25,7 +25,8 @@ from spark_dynamic.names import TableName
 from spark_dynamic.refresh.cycle import Cycle
 from spark_dynamic.refresh.incremental import Work, incremental_statement
 from spark_dynamic.refresh.plan import Plan, as_full, plan_refresh
-from spark_dynamic.refresh.sources import beyond_travel, intervals
+from spark_dynamic.refresh.self_check import what_differs
+from spark_dynamic.refresh.sources import beyond_travel, inserted, intervals
 from spark_dynamic.sql.pin import MODEL_PROPERTY
 from spark_dynamic.support import NotIncremental, reason
 from spark_dynamic.warehouse import Commit, Warehouse
@@ -148,20 +149,37 @@ def _apply_work(outcome: Outcome, work: Work, cycle: Cycle, warehouse: Warehouse
             why = error.reason
         outcome.plan = as_full(plan, why, warehouse)
         return _attempt(outcome, cycle, warehouse)
-    return _read_back(outcome, cycle, warehouse, attempt)
+    return _read_back(outcome, cycle, warehouse, attempt) and _is_right(outcome, cycle, warehouse)
+
+
+def _is_right(outcome: Outcome, cycle: Cycle, warehouse: Warehouse) -> bool:
+    """Compare what was written with the query, now and then; what is wrong is rebuilt."""
+    plan, written = outcome.plan, outcome.recorded
+    if plan.decision.action != "INCREMENTAL" or plan.maintenance is None or written is None:
+        return True
+    wrong = what_differs(plan, written, cycle, warehouse)
+    if not wrong:
+        return True
+    again = plan_refresh(plan.request, cycle, warehouse)
+    why = reason("SELF_CHECK_FAILED", wrong)
+    rebuilt = as_full(again, why, warehouse, "REINITIALIZE")
+    outcome.plan = replace(rebuilt, distrusted=plan.maintenance.fingerprint)
+    return _attempt(outcome, cycle, warehouse)
 
 
 def _work(plan: Plan, cycle: Cycle, warehouse: Warehouse) -> Work:
     record, cut, stored = plan.record, plan.cut, plan.stored
     assert plan.maintenance and record and cut and stored
+    found = intervals(record, cut, plan.analysis, cycle, warehouse)
     return Work(
         maintenance=plan.maintenance,
         storage=plan.storage,
         version=stored.version,
         refresh=_next_number(plan, cycle),
-        intervals=intervals(record, cut, plan.analysis, cycle, warehouse),
+        intervals=found,
         versions=cut.versions(),
         beyond_travel=beyond_travel(record, plan.analysis, cycle),
+        rows_changed=inserted(found, cycle, warehouse),
     )
 
 
@@ -254,6 +272,7 @@ def _new_record(plan: Plan, cycle: Cycle, attempt: str) -> Record:
         clock=cut.data_timestamp if plan.verdict.volatile or cut.uses_clock() else None,
         fingerprint=before.fingerprint if keeps and before else found,
         state=plan.state,
+        distrusted=plan.distrusted or (before.distrusted if before else ""),
     )
 
 

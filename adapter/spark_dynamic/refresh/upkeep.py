@@ -7,10 +7,12 @@ from spark_dynamic.errors import WarehouseError
 from spark_dynamic.frontier.cut import Cut
 from spark_dynamic.frontier.record import Record, Verdict
 from spark_dynamic.names import TableName
+from spark_dynamic.plan.nodes import fields_of
 from spark_dynamic.refresh.analyse import Analysis, always_full
 from spark_dynamic.refresh.cycle import Cycle
 from spark_dynamic.refresh.maintenance import Maintenance, maintain
 from spark_dynamic.refresh.request import Request
+from spark_dynamic.refresh.sources import is_comparable, seen
 from spark_dynamic.sql.pin import pinned
 from spark_dynamic.support import NotIncremental, Reason, reason
 from spark_dynamic.warehouse import Warehouse
@@ -24,12 +26,14 @@ class Upkeep:
         request: Request,
         analysis: Analysis,
         verdict: Verdict,
+        distrusted: str,
         cycle: Cycle,
         warehouse: Warehouse,
     ) -> None:
         self._request = request
         self._analysis = analysis
         self._verdict = verdict
+        self._distrusted = distrusted
         self._cycle = cycle
         self._warehouse = warehouse
         self._refusal: Reason | None = None
@@ -45,8 +49,10 @@ class Upkeep:
             return refusal
         assert self.found is not None
         for upstream in self._analysis.upstreams:
-            attempt = record.upstreams.get(str(upstream.storage))
-            if attempt not in {taken.record.attempt for taken in upstream.records}:
+            then = seen(record, upstream, self._cycle, self._warehouse)
+            used = fields_of(self.found.query.plan, upstream.storage).keys()
+            now = cut.upstreams[upstream.storage]
+            if then is None or not is_comparable(then, now, used):
                 return reason("UPSTREAM_REBUILT", str(upstream.view))
         found = (self.found.fingerprint, self.found.state, self.found.target.columns)
         if found != (record.fingerprint, record.state, record.columns):
@@ -94,4 +100,6 @@ class Upkeep:
         except WarehouseError as error:
             # Spark refuses a query that we derived from one that it accepts.
             self._refusal = reason("OPERATORS_DIFFER", str(error).splitlines()[0])
+        if self.found is not None and self.found.fingerprint == self._distrusted:
+            self.found, self._refusal = None, reason("SELF_CHECK_FAILED", "see the state table")
         return self._refusal

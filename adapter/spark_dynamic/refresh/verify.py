@@ -20,6 +20,7 @@ from spark_dynamic.plan.types import is_float
 from spark_dynamic.refresh.analyse import Analysis, analyse
 from spark_dynamic.refresh.cycle import Cycle
 from spark_dynamic.refresh.request import Request
+from spark_dynamic.refresh.sources import seen
 from spark_dynamic.refresh.stored import find_stored
 from spark_dynamic.sql.pin import pinned
 from spark_dynamic.support import NotIncremental
@@ -62,7 +63,7 @@ def verify(request: Request, cycle: Cycle, warehouse: Warehouse) -> Verification
             f"The query of {request.view} cannot be run as it was: its sources have no versions, "
             "or it calls a clock or a random function.",
         )
-    query = pinned(analysis.query, _versions(record, analysis))
+    query = pinned(analysis.query, _versions(record, analysis, cycle, warehouse))
     table = f"{stored.storage.sql} VERSION AS OF {stored.version}"
     condition = VISIBLE if record.state.get("filtered") else ""
     shown = view_query(record.columns, stored.storage, condition)
@@ -75,14 +76,19 @@ def verify(request: Request, cycle: Cycle, warehouse: Warehouse) -> Verification
     return Verification(names, tuple(_beyond_tolerance(found, record)), record.data_timestamp)
 
 
-def _versions(record: Record, analysis: Analysis) -> dict[TableName, int]:
+def _versions(
+    record: Record, analysis: Analysis, cycle: Cycle, warehouse: Warehouse
+) -> dict[TableName, int]:
     versions = {pin.table: pin.version for pin in record.frontier if pin.table in analysis.bases}
     for upstream in analysis.upstreams:
-        attempt = record.upstreams.get(str(upstream.storage))
-        then = next((r for r in upstream.records if r.record.attempt == attempt), None)
-        if then is None:
-            raise EngineError("HISTORY_LOST", f"The refresh of {upstream.view} is not known.")
-        versions[upstream.storage] = then.commit.version
+        then = seen(record, upstream, cycle, warehouse)
+        if then is None or then.table != upstream.storage:
+            raise EngineError(
+                "HISTORY_LOST",
+                f"{upstream.view} was built anew since the last refresh of {record.model}. "
+                "Refresh it first.",
+            )
+        versions[upstream.storage] = then.recorded.commit.version
     return versions
 
 

@@ -36,9 +36,14 @@ VOLATILE = {
     "try_reflect", "_metadata",
 }  # fmt: skip
 
-# With it, count(*) over a table is a constant in the plan, and any two counts look alike.
-_WITHOUT_METADATA_ANSWERS = "spark.databricks.delta.optimizeMetadataQuery.enabled"
-_WIDE_PLANS = "spark.sql.debug.maxToStringFields"
+_FOR_EXPLAINING = {
+    # With it, count(*) over a table is a constant in the plan, and any two counts look alike.
+    "spark.databricks.delta.optimizeMetadataQuery.enabled": "false",
+    # It lists the files of every table, which takes jobs and says nothing about the meaning.
+    "spark.sql.optimizer.excludedRules": "org.apache.spark.sql.delta.stats.PrepareDeltaScan",
+    # Long lists of columns are to be shown whole.
+    "spark.sql.debug.maxToStringFields": "10000",
+}
 
 
 @dataclass(frozen=True)
@@ -56,13 +61,13 @@ class Explained:
 
 def explain(warehouse: Warehouse, sql: str) -> Explained:
     """Ask Spark for its reading of a query. Raises WarehouseError if it refuses the text."""
-    warehouse.execute(f"SET {_WITHOUT_METADATA_ANSWERS}=false")
-    warehouse.execute(f"SET {_WIDE_PLANS}=10000")
+    for key, value in _FOR_EXPLAINING.items():
+        warehouse.execute(f"SET {key}={value}")
     try:
         [row] = warehouse.rows(f"EXPLAIN EXTENDED {sql}")
     finally:
-        warehouse.execute(f"RESET {_WITHOUT_METADATA_ANSWERS}")
-        warehouse.execute(f"RESET {_WIDE_PLANS}")
+        for key in _FOR_EXPLAINING:
+            warehouse.execute(f"RESET {key}")
     return read_explanation(next(iter(row.values())))
 
 

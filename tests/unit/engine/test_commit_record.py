@@ -46,6 +46,7 @@ def full_record() -> Record:
         fingerprint="f",
         state={"kind": "rows"},
         streams={"s": [1, 2]},
+        distrusted="fingerprint",
     )
 
 

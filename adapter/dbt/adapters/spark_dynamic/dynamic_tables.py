@@ -238,6 +238,8 @@ def _success(outcome: Outcome, cycle: Cycle, started_at: datetime) -> StateRow:
         data_timestamp=outcome.data_timestamp,
         frontier=frontier_of(outcome),
         version=holder.commit.version if holder else None,
+        fingerprint=(holder.record.fingerprint or None) if holder else None,
+        rows_changed_per_source=outcome.rows_changed,
         guard_verdict=plan.verdict.code or "PASSED",
         settings=plan.request.settings,
         rows_inserted=outcome.rows_inserted or 0,
