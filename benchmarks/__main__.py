@@ -11,7 +11,7 @@ import click
 from pyspark.sql import SparkSession
 
 from benchmarks import report, tpch
-from benchmarks.measure import BenchmarkFailed, Measured, differing_rows, run_model
+from benchmarks.measure import BenchmarkFailed, Measured, differing_rows, run_models
 from benchmarks.project import HANDWRITTEN, QUERIES, TABLE, VARIANTS, model_name, write_project
 from benchmarks.workloads import WORKLOADS, Workload
 from dbt.adapters.spark_dynamic.demo.dbt_steps import Dbt
@@ -67,7 +67,7 @@ class Bench:
         self._variants = variants
         self._batch = 0
         project = home / "project"
-        write_project(project, home / "spark", "6g")
+        write_project(project, queries, home / "spark", "6g")
         self._dbt = Dbt(project)
 
     def prepare(self, data: Path) -> None:
@@ -101,16 +101,14 @@ class Bench:
 
     def _run(self, options: list[str]) -> list[Measured]:
         found = []
-        for query in self._queries:
-            for variant in self._variants:
-                extra = options if variant == HANDWRITTEN else []
-                name = model_name(query, variant)
-                measured = run_model(self._dbt, self._spark, name, *extra)
+        for variant in self._variants:
+            extra = options if variant == HANDWRITTEN else []
+            for one in run_models(self._dbt, self._spark, variant, *extra):
                 click.echo(
-                    f"  {name:34} {measured.seconds:6.2f} s {measured.jobs:4} jobs "
-                    f"{measured.bytes_read / 1e6:8.1f} MB  {measured.action} {measured.reason}"
+                    f"  {one.model:34} {one.seconds:6.2f} s {one.jobs:4} jobs "
+                    f"{one.bytes_read / 1e6:8.1f} MB  {one.action} {one.reason}"
                 )
-                found.append(measured)
+                found.append(one)
         return found
 
     def _options(self, since: dict[str, int], deletes: bool) -> list[str]:

@@ -41,23 +41,29 @@ def counters(spark: SparkSession) -> Counters:
     return Counters(context.dagScheduler().numTotalJobs(), read)
 
 
-def run_model(dbt: Dbt, spark: SparkSession, name: str, *options: str) -> Measured:
-    """Run one model in an invocation of its own."""
-    before = counters(spark)
-    step = dbt.run("run", f"--select={name}", *options)
-    if not step.ok:
-        raise BenchmarkFailed(f"{name}: {'; '.join(step.complaints)}")
-    after = counters(spark)
-    [result] = step.results
-    response = result.adapter_response
-    return Measured(
-        name,
-        result.execution_time,
-        after.jobs - before.jobs,
-        after.bytes_read - before.bytes_read,
-        response.get("refresh_action", ""),
-        response.get("reason", ""),
+def run_models(dbt: Dbt, spark: SparkSession, tag: str, *options: str) -> list[Measured]:
+    """Run the models with a tag, one after the other, in one invocation."""
+    seen: list[Counters] = []
+    step = dbt.run(
+        "run", f"--select=tag:{tag}", *options, on_node=lambda name: seen.append(counters(spark))
     )
+    seen.append(counters(spark))
+    if not step.ok:
+        raise BenchmarkFailed(f"{tag}: {'; '.join(step.complaints)}")
+    found = []
+    for result, before, after in zip(step.results, seen[:-1], seen[1:], strict=True):
+        response = result.adapter_response
+        found.append(
+            Measured(
+                result.node.name,
+                result.execution_time,
+                after.jobs - before.jobs,
+                after.bytes_read - before.bytes_read,
+                response.get("refresh_action", ""),
+                response.get("reason", ""),
+            )
+        )
+    return found
 
 
 def differing_rows(spark: SparkSession, one: str, other: str) -> int:

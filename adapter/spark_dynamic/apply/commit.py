@@ -1,6 +1,6 @@
 """The settings of the one commit: its record, and a number that lets it land only once."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
 from spark_dynamic.warehouse import Warehouse
@@ -10,6 +10,8 @@ _APP = "spark.databricks.delta.write.txnAppId"
 _VERSION = "spark.databricks.delta.write.txnVersion"
 # A profile with dynamic overwrites would leave vanished partitions behind.
 _OVERWRITE = "spark.sql.sources.partitionOverwriteMode"
+
+_UNSET = "<undefined>"
 
 
 def set_statement(key: str, value: str) -> str:
@@ -57,13 +59,21 @@ def _reset(warehouse: Warehouse, keys: list[str]) -> None:
 @contextmanager
 def static_overwrite(warehouse: Warehouse) -> Iterator[None]:
     """Make an overwrite in the block replace the whole table, whatever the profile says."""
-    [chosen] = warehouse.rows(f"SET {_OVERWRITE}")
-    if chosen["value"].upper() != "DYNAMIC":
+    with holding(warehouse, {_OVERWRITE: "STATIC"}):
         yield
-        return
-    warehouse.execute(set_statement(_OVERWRITE, "STATIC"))
+
+
+@contextmanager
+def holding(warehouse: Warehouse, settings: Mapping[str, str]) -> Iterator[None]:
+    """Let settings hold in the block; afterwards they are what the profile chose."""
+    before = {key: warehouse.rows(f"SET {key}")[0]["value"] for key in settings}
+    changed = [key for key, value in settings.items() if before[key].upper() != value.upper()]
     try:
+        for key in changed:
+            warehouse.execute(set_statement(key, settings[key]))
         yield
     finally:
-        # A RESET would go back to Spark's default, not to what the profile set.
-        warehouse.execute(set_statement(_OVERWRITE, chosen["value"]))
+        for key in changed:
+            # A RESET alone would go back to Spark's default, not to what the profile set.
+            is_set = before[key] != _UNSET
+            warehouse.execute(set_statement(key, before[key]) if is_set else f"RESET `{key}`")

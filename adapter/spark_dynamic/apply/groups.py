@@ -151,7 +151,7 @@ class Groups:
     def merge(self, storage: TableName, changes: str, recomputed: str, bounds: Ranges) -> str:
         """Return the statement that brings all touched groups up to date.
 
-        `changes` is a relation; `recomputed` is a query, or empty if no group needs it.
+        `changes` and `recomputed` are relations; the latter is empty if no group needs it.
         """
         source = f"SELECT * FROM {changes}"
         if recomputed:
@@ -211,7 +211,7 @@ class Groups:
         same = " AND ".join(f"c.{quote(id)} <=> r.{quote(id)}" for id in self.keys) or "true"
         return (
             f"SELECT c.*, r.{COUNT} IS NOT NULL AS {_RECOMPUTED}, {', '.join(columns)}\n"
-            f"FROM {changes} AS c LEFT JOIN (\n{indent(recomputed, '  ')}\n) AS r ON {same}"
+            f"FROM {changes} AS c LEFT JOIN {recomputed} AS r ON {same}"
         )
 
     def _new_value(self, stored: Stored, has_recomputed: bool) -> str:

@@ -8,7 +8,7 @@ import re
 
 from spark_dynamic.catalog import describe_query
 from spark_dynamic.errors import WarehouseError
-from spark_dynamic.frontier.history import Effect, effect
+from spark_dynamic.frontier.history import Effect, effect, net_rows, replaces_all
 from spark_dynamic.literals import literal
 from spark_dynamic.names import TableName, quote
 from spark_dynamic.warehouse import Column, Commit, Warehouse
@@ -41,7 +41,7 @@ def history_says(commits: list[Commit]) -> bool | None:
 
 
 def row_count(commits: list[Commit], version: int) -> int | None:
-    """Return how many rows a version has, if history alone tells: a rewrite, then appends.
+    """Return how many rows a version has, if history alone tells: a rewrite, then changes.
 
     `commits` are newest first.
     """
@@ -58,11 +58,12 @@ def row_count(commits: list[Commit], version: int) -> int | None:
             and commit.parameters.get("mode") == "Overwrite"
             and "predicate" not in commit.parameters
         )
-        if written is None or not (replaces or kind is Effect.ADDED):
-            return None
-        total += int(written)
         if replaces:
-            return total
+            return total + int(written) if written is not None else None
+        net = None if replaces_all(commit) else net_rows([commit])
+        if net is None:
+            return None
+        total += net
     return None
 
 

@@ -1,6 +1,6 @@
 """An incremental refresh: read what changed, compute what that changes, write it at once."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 
@@ -32,7 +32,9 @@ from spark_dynamic.sql.write import WEIGHT, Relation, Writer
 from spark_dynamic.support import NotIncremental
 from spark_dynamic.warehouse import Column, Warehouse
 
-_ROWS, _GROUPS, _STALE = "__dyn_rows", "__dyn_groups", "__dyn_stale"
+_ROWS, _GROUPS, _STALE, _AGAIN = "__dyn_rows", "__dyn_groups", "__dyn_stale", "__dyn_again"
+# Up to so many rows a MERGE takes as long as its fixed costs.
+_FEW = 200_000
 _KEYS = TableName("", "keys")
 # Spark plans a longer statement for minutes.
 _LONGEST = 200_000
@@ -53,10 +55,19 @@ class Work:
     # Sources whose old version can no longer be read by time travel.
     beyond_travel: frozenset[TableName] = frozenset()
     rows_changed: dict[str, int] = field(default_factory=dict)
+    rows_stored: Callable[[], int] = lambda: 0
+
+
+@dataclass(frozen=True)
+class Write:
+    """The statement that writes, and the settings to run it with."""
+
+    statement: str
+    settings: Mapping[str, str] = field(default_factory=dict)
 
 
 @contextmanager
-def incremental_statement(work: Work, warehouse: Warehouse) -> Iterator[str | None]:
+def incremental_statement(work: Work, warehouse: Warehouse) -> Iterator[Write | None]:
     """Prepare the one statement that writes; None if the changes cancel out.
 
     What was computed on the way is kept in cached views, which go with the block.
@@ -97,7 +108,7 @@ class _Refresh:
         self._travels = False
         self._keys = ""
 
-    def statement(self) -> str | None:
+    def statement(self) -> Write | None:
         target = self._work.maintenance.target
         facts: Facts = {
             table: Changes(interval.kind is Kind.INSERTS)
@@ -196,30 +207,30 @@ class _Refresh:
             return True
         return appends and not beyond
 
-    def _measure(self, view: str, columns: list[Column], where: str = "true") -> Measured:
+    def _measure(self, view: str, columns: list[Column], where: str = "") -> Measured:
         return measure(self._warehouse, view, columns, where)
 
     # Rows
 
-    def _write_rows(self, target: Rows, rows: str, insert_only: bool) -> str | None:
+    def _write_rows(self, target: Rows, rows: str, insert_only: bool) -> Write | None:
         work = self._work
         ids = work.maintenance.query.columns
         if insert_only:
-            return target.append(work.storage, rows, ids, work.refresh)
+            return Write(target.append(work.storage, rows, ids, work.refresh))
         net = self._views.cache(_ROWS, target.consolidated(rows, ids))
         columns = [Column(stored.stored_as, stored.type) for stored in target.columns]
-        added = self._measure(net, [], f"{WEIGHT} > 0")
         deleted = self._measure(net, columns, f"{WEIGHT} < 0")
-        if not added.rows and not deleted.rows:
+        if not deleted.rows and not deleted.others:
             return None
         if not deleted.rows:
-            return target.append_net(work.storage, net, work.refresh)
+            return Write(target.append_net(work.storage, net, work.refresh))
         bounds = _ranges(deleted.bounds)
-        return target.merge(work.storage, work.version, net, work.refresh, bounds)
+        merge = target.merge(work.storage, work.version, net, work.refresh, bounds)
+        return self._merge(merge, deleted.rows + deleted.others)
 
     # Groups
 
-    def _merge_groups(self, target: Groups, rows: str, insert_only: bool) -> str | None:
+    def _merge_groups(self, target: Groups, rows: str, insert_only: bool) -> Write | None:
         work = self._work
         changes = self._views.cache(_GROUPS, target.changes(rows, insert_only))
         keys = self._key_columns(target)
@@ -236,7 +247,8 @@ class _Refresh:
             view = self._views.cache(_STALE, stale)
             if self._measure(view, []).rows:
                 recomputed = self._recomputed(target, view, measured.bounds)
-        return target.merge(work.storage, changes, recomputed, ranges)
+        merge = target.merge(work.storage, changes, recomputed, ranges)
+        return self._merge(merge, measured.rows)
 
     def _key_columns(self, target: Groups) -> list[Column]:
         """Return the keys that are plain columns of a source, whose types are known."""
@@ -252,7 +264,21 @@ class _Refresh:
             fields = tuple(Field(f"wanted_{key.id}", key.id, "") for key in aggregate.keys)
             expressions = tuple(key.expression for key in aggregate.keys)
             rows = Restrict(rows, expressions, Scan(_KEYS, fields))
-        return target.recomputed(Writer(self).select(rows).sql)
+        return self._views.cache(_AGAIN, target.recomputed(Writer(self).select(rows).sql))
+
+    def _merge(self, statement: str, rows: int) -> Write:
+        """Return a MERGE of so many rows, with the settings that make a small one quick."""
+        settings: dict[str, str] = {}
+        if rows <= _FEW:
+            # Its parts are known to be small: planning again after each of them takes longer.
+            settings |= {
+                "spark.sql.adaptive.enabled": "false",
+                "spark.sql.shuffle.partitions": "2",
+            }
+            if self._work.rows_stored() <= _FEW:
+                # The few files are rewritten, rather than marked in further files.
+                settings["spark.databricks.delta.merge.deletionVectors.persistent"] = "false"
+        return Write(statement, settings)
 
 
 def _reads_old(delta: Plan) -> bool:

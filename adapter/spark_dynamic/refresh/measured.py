@@ -18,28 +18,33 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 @dataclass(frozen=True)
 class Measured:
-    """How many rows there are, and the bounds of the columns that have no NULL among them."""
+    """How many rows there are, and the bounds of the columns that have no NULL among them.
+
+    Both are of the rows that were asked for; `others` counts the rest.
+    """
 
     rows: int
     bounds: Mapping[str, Bounds]
+    others: int = 0
 
 
 def measure(
-    warehouse: Warehouse, relation: str, columns: list[Column], where: str = "true"
+    warehouse: Warehouse, relation: str, columns: list[Column], where: str = ""
 ) -> Measured:
     """Count rows and find bounds. Values come as texts, which every connection brings alike."""
     bounded = [column for column in columns if _is_bounded(column.type)]
-    parts = ["count(*) AS n"]
+    of_those = f" FILTER (WHERE {where})" if where else ""
+    parts = ["count(*) AS total", f"count(*){of_those} AS n"]
     for i, column in enumerate(bounded):
         value = quote(column.name)
         if column.type == "timestamp":
             value = f"unix_micros({value})"
         parts += [
-            f"count({value}) AS n{i}",
-            f"CAST(min({value}) AS string) AS low{i}",
-            f"CAST(max({value}) AS string) AS high{i}",
+            f"count({value}){of_those} AS n{i}",
+            f"CAST(min({value}){of_those} AS string) AS low{i}",
+            f"CAST(max({value}){of_those} AS string) AS high{i}",
         ]
-    [row] = warehouse.rows(f"SELECT {', '.join(parts)} FROM {relation} WHERE {where}")
+    [row] = warehouse.rows(f"SELECT {', '.join(parts)} FROM {relation}")
     rows = int(row["n"])
     bounds = {
         column.name: Bounds(_read(row[f"low{i}"], column), _read(row[f"high{i}"], column))
@@ -47,7 +52,7 @@ def measure(
         if rows and int(row[f"n{i}"]) == rows
     }
     known = {name: b for name, b in bounds.items() if None not in (b.low, b.high)}
-    return Measured(rows, known)
+    return Measured(rows, known, int(row["total"]) - rows)
 
 
 def _is_bounded(type: str) -> bool:

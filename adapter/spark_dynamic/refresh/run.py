@@ -4,7 +4,7 @@ import uuid
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-from spark_dynamic.apply.commit import carrying
+from spark_dynamic.apply.commit import carrying, holding
 from spark_dynamic.apply.counts import rows_written
 from spark_dynamic.apply.groups import VISIBLE
 from spark_dynamic.apply.storage import (
@@ -23,7 +23,7 @@ from spark_dynamic.frontier.history import changes_rows, records
 from spark_dynamic.frontier.record import Pin, Record, Recorded, empty_run_mark, write_record
 from spark_dynamic.names import TableName
 from spark_dynamic.refresh.cycle import Cycle
-from spark_dynamic.refresh.incremental import Work, incremental_statement
+from spark_dynamic.refresh.incremental import Work, Write, incremental_statement
 from spark_dynamic.refresh.plan import Plan, as_full, plan_refresh
 from spark_dynamic.refresh.self_check import what_differs
 from spark_dynamic.refresh.sources import beyond_travel, inserted, intervals
@@ -126,14 +126,15 @@ def _apply_changes(outcome: Outcome, cycle: Cycle, warehouse: Warehouse) -> bool
 def _apply_work(outcome: Outcome, work: Work, cycle: Cycle, warehouse: Warehouse) -> bool:
     plan, attempt = outcome.plan, str(uuid.uuid4())
     try:
-        with incremental_statement(work, warehouse) as statement:
+        with incremental_statement(work, warehouse) as write:
             outcome.rows_changed = work.rows_changed
-            if statement is None:
+            if write is None:
                 # Everything that changed was changed back.
                 decision = replace(plan.decision, action="NO_DATA")
                 plan = outcome.plan = replace(plan, decision=decision, moves_record=True)
-                statement = _statement(plan, cycle)
-            _commit(statement, plan, cycle, warehouse, attempt)
+                write = Write(_statement(plan, cycle))
+            with holding(warehouse, write.settings):
+                _commit(write.statement, plan, cycle, warehouse, attempt)
     except (WarehouseError, NotIncremental) as error:
         if isinstance(error, WarehouseError) and error.is_conflict:
             return False
@@ -180,6 +181,7 @@ def _work(plan: Plan, cycle: Cycle, warehouse: Warehouse) -> Work:
         versions=cut.versions(),
         beyond_travel=beyond_travel(record, plan.analysis, cycle),
         rows_changed=inserted(found, cycle, warehouse),
+        rows_stored=lambda: cycle.rows(warehouse, plan.storage, stored.version),
     )
 
 

@@ -1,0 +1,6 @@
+-- Rows: what a staging model does with one table.
+select
+    l_orderkey, l_linenumber, l_partkey, l_suppkey, l_quantity, l_shipdate, lower(l_shipmode) as mode,
+    l_extendedprice * (1 - l_discount) as revenue
+from {{ source('tpch', 'lineitem') }}
+where l_linestatus in ('O', 'F') and l_quantity > 0
