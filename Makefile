@@ -25,7 +25,7 @@ endef
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-adapter test-fast fuzz fuzz-delta lint format lock wheel jars clean
+.PHONY: help demo test test-adapter test-fast fuzz fuzz-delta bench lint format lock wheel jars clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -36,10 +36,14 @@ demo: $(JARS) ## Build and refresh dynamic tables on a local Spark, step by step
 # dbt-tests-adapter has some two hundred classes; these show that the adapter is one.
 BASIC := $(addprefix tests/functional/adapter/test_,basic.py aliases.py hooks.py query_comment.py)
 
+# Shows that the fuzzer on Delta finds bugs; `make fuzz-delta` runs it.
+PLANTED_BUGS := tests/functional/engine/mutants
+
 test: lint $(JARS) ## Run lint, unit tests, and functional tests on a real Spark
 	$(BIN)/python -m pytest tests/unit $(BASIC) tests/functional/engine \
 	  tests/functional/dynamic_table tests/functional/connections tests/functional/test_packaging.py \
-	  tests/functional/test_fresh_checkout.py tests/functional/test_demo.py
+	  tests/functional/test_fresh_checkout.py tests/functional/test_demo.py \
+	  --ignore $(PLANTED_BUGS)
 
 test-adapter: $(JARS) ## Run all classes of dbt-tests-adapter on a real Spark (a quarter of an hour)
 	$(BIN)/python -m pytest tests/functional/adapter
@@ -55,7 +59,12 @@ fuzz: $(INSTALLED) ## Check deltas of random queries over random changes on Duck
 SEEDS ?= 1,2,3,4,5,6,7,8,9,10,12,13,14,15,16
 
 fuzz-delta: $(JARS) ## Check random queries over random changes end to end, on Delta (an hour)
-	FUZZ_SEEDS=$(SEEDS) $(BIN)/python -m pytest tests/functional/dynamic_table/test_fuzz_on_delta.py
+	FUZZ_SEEDS=$(SEEDS) $(BIN)/python -m pytest $(PLANTED_BUGS) \
+	  tests/functional/dynamic_table/test_fuzz_on_delta.py
+
+# SCALE=10 takes ten times as much data; REPEATS=1 is enough for a look.
+bench: $(JARS) ## Measure dynamic tables against rebuilt and hand-written ones, on TPC-H (two hours)
+	$(BIN)/python -m benchmarks --scale $(or $(SCALE),1) --repeats $(or $(REPEATS),5)
 
 lint: $(INSTALLED) ## Check style, types and file lengths
 	$(BIN)/ruff check .

@@ -40,20 +40,20 @@ def main(
     data = tpch.generate(scale, home)
     bench = Bench(home, queries.split(","), variants.split(","))
     bench.prepare(data)
-    rounds = []
-    for workload in WORKLOADS:
-        if workloads in workload.name:
-            rounds += bench.measure(workload, repeats)
+    rounds: list[dict[str, object]] = []
     figures = {
         "scale": scale,
-        "repeats": repeats,
         "date": datetime.now(UTC).date().isoformat(),
         "cores": os.cpu_count(),
         "machine": platform.machine(),
         "rounds": rounds,
     }
     path = output or home / f"figures_{scale:g}.json"
-    path.write_text(json.dumps(figures, indent=1))
+    for workload in WORKLOADS:
+        if workloads in workload.name:
+            rounds += bench.measure(workload, repeats)
+            # What is measured is measured, should the rest be cut short.
+            path.write_text(json.dumps(figures, indent=1))
     click.echo(report.summary(figures))
     click.echo(f"All figures are in {path}.")
 

@@ -22,9 +22,7 @@ def _statement(rng: random.Random, name: str, table: Table, versions: int) -> st
     column = rng.choice(list(table.columns))
     kind = table.columns[column]
     where = f"{column} <=> {literal(random_value(rng, kind), kind)}"
-    match rng.choice(
-        ("insert",) * 4 + ("delete", "update", "merge", "overwrite", "again", "rare")
-    ):
+    match rng.choice(_KINDS):
         case "insert":
             return insert(rng, name, table, rng.randint(1, 3))
         case "delete":

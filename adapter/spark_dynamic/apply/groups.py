@@ -31,6 +31,7 @@ from spark_dynamic.sql.dialect import SparkDynamic
 
 VISIBLE = "__dyn_visible"
 _RECOMPUTED = "__dyn_recomputed"
+_OVERFLOW = "raise_error('SUM_OVERFLOW: a sum has more digits than its type')"
 _NEGATIVE = "raise_error('GROUP_COUNT_NEGATIVE: more rows left a group than were in it')"
 
 
@@ -218,7 +219,7 @@ class Groups:
         old, change = f"t.{quote(stored.name)}", f"s.{quote(stored.name)}"
         match stored.follows:
             case Follows.ADDED:
-                total = f"CAST({old} + {change} AS {stored.type})"
+                total = _checked(stored, f"CAST({old} + {change} AS {stored.type})")
                 negative = f"IF({old} + {change} < 0, {_NEGATIVE}, {total})"
                 return negative if stored.name == COUNT else total
             case Follows.RECOMPUTED:
@@ -233,7 +234,7 @@ class Groups:
             return f"IF({change} <= 0, {_NEGATIVE}, {change})"
         match stored.follows:
             case Follows.ADDED:
-                return change
+                return _checked(stored, change)
             case Follows.RECOMPUTED:
                 return f"s.{_again(stored)}"
         return self._or_recomputed(stored, change, has_recomputed)
@@ -249,6 +250,10 @@ class Groups:
 
 def _is_least(stored: Stored) -> bool:
     return stored.follows is Follows.LEAST
+
+
+def _checked(stored: Stored, sql: str) -> str:
+    return f"coalesce({sql}, {_OVERFLOW})" if stored.can_overflow else sql
 
 
 def _deleted(stored: Stored) -> str:

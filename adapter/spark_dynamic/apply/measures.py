@@ -14,8 +14,11 @@ from spark_dynamic.sql.write import WEIGHT
 COUNT = "__dyn_count"
 # An average of whole numbers needs their exact sum, which may exceed a bigint.
 _WHOLE_SUM = "decimal(29,0)"
-# Wider decimals may overflow, which is NULL without ANSI mode, and no sum could come back from.
-_SUM_DIGITS = 28
+# The sum of wider decimals may overflow. That is NULL without ANSI mode, which no sum comes back
+# from, so it is refused while it is written.
+_SAFE_DIGITS = 28
+# With more decimals Spark would round a sum of two such sums.
+_ADDED_DECIMALS = 6
 # For wider ones Spark rounds a plain quotient to fewer digits than an average has.
 _AVG_DIGITS = 24
 
@@ -39,6 +42,7 @@ class Stored:
     over_rows: str
     over_changes: str = ""
     over_deleted: str = ""
+    can_overflow: bool = False
 
 
 @dataclass(frozen=True)
@@ -67,7 +71,7 @@ def measure_state(
             return MeasureState((counted,), column(counted.name))
         case "min" | "max":
             return _extremum(number, measure.function, argument, types)
-        case "sum" if types.result == "bigint" or _digits(types.argument) <= _SUM_DIGITS:
+        case "sum" if types.result == "bigint" or _adds_exactly(types.argument):
             return _sum(number, argument, types)
         case "avg" if is_whole(types.argument) or _digits(types.argument) <= _AVG_DIGITS:
             return _average(number, argument, types)
@@ -86,20 +90,29 @@ def _counted(number: int, argument: str) -> Stored:
     )
 
 
-def _added(number: int, argument: str, type: str) -> Stored:
+def _added(number: int, argument: str, type: str, can_overflow: bool = False) -> Stored:
+    changed = f"IF({WEIGHT} > 0, {argument}, -({argument}))"
+
+    def total(summand: str) -> str:
+        # Without a value the sum is 0; if it is NULL with one, it has overflowed.
+        return f"CAST(IF(count({argument}) = 0, 0, sum({summand})) AS {type})"
+
     return Stored(
         f"__dyn_sum_{number}",
         type,
         Follows.ADDED,
-        f"CAST(coalesce(sum({argument}), 0) AS {type})",
-        f"CAST(coalesce(sum(IF({WEIGHT} > 0, {argument}, -({argument}))), 0) AS {type})",
+        total(argument),
+        total(changed),
+        can_overflow=can_overflow,
     )
 
 
 def _sum(number: int, argument: str, types: MeasureType) -> MeasureState:
     # As it is, the smallest number of a narrow type has no opposite.
     summand = f"CAST({argument} AS bigint)" if types.result == "bigint" else argument
-    total, counted = _added(number, summand, types.result), _counted(number, argument)
+    can_overflow = is_decimal(types.argument) and _digits(types.argument) > _SAFE_DIGITS
+    total = _added(number, summand, types.result, can_overflow)
+    counted = _counted(number, argument)
     return MeasureState((total, counted), _unless_none(counted.name, column(total.name)))
 
 
@@ -115,6 +128,14 @@ def _average(number: int, argument: str, types: MeasureType) -> MeasureState:
         # A plain quotient has other digits than an average.
         quotient = exp.cast(divided, exp.DataType.build(types.result, dialect="spark"))
     return MeasureState((total, counted), _unless_none(counted.name, quotient))
+
+
+def _adds_exactly(type: str) -> bool:
+    """Tell whether a sum of sums of a type is exact, or fails."""
+    if not is_decimal(type):
+        return False
+    _, decimals = map(int, re.findall(r"\d+", type))
+    return _digits(type) <= _SAFE_DIGITS or decimals <= _ADDED_DECIMALS
 
 
 def _digits(type: str) -> int:

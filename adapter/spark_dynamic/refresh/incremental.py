@@ -122,7 +122,7 @@ class _Refresh:
         if delta is None:
             return None
         insert_only = is_insert_only(delta, facts)
-        self._travels = self._must_travel(delta, insert_only and isinstance(target, Rows))
+        self._travels = self._must_travel(delta, insert_only or _has_extremes(target))
         if not self._travels and insert_only and _reads_old(delta):
             insert_only = False
         rows = Writer(self).weighted(delta)
@@ -194,18 +194,19 @@ class _Refresh:
         }
         return list(found.values())
 
-    def _must_travel(self, delta: Plan, appends: bool) -> bool:
+    def _must_travel(self, delta: Plan, prefers: bool) -> bool:
         """Tell whether old states are read by time travel, rather than as new minus delta.
 
-        An append needs plain rows, and so does an aggregate; else the newest versions, whose
-        file lists Spark has at hand, are cheaper.
+        An aggregate needs plain rows. What is only inserted stays so with them, and no extreme
+        seems to leave that comes back; else the newest versions, whose file lists Spark has at
+        hand, are cheaper.
         """
         beyond = self._work.beyond_travel
         if any(isinstance(node, Aggregate) for node in walk(delta)):
             if beyond:
                 raise NotIncremental("HISTORY_LOST", ", ".join(sorted(map(str, beyond))))
             return True
-        return appends and not beyond
+        return prefers and not beyond
 
     def _measure(self, view: str, columns: list[Column], where: str = "") -> Measured:
         return measure(self._warehouse, view, columns, where)
@@ -279,6 +280,10 @@ class _Refresh:
                 # The few files are rewritten, rather than marked in further files.
                 settings["spark.databricks.delta.merge.deletionVectors.persistent"] = "false"
         return Write(statement, settings)
+
+
+def _has_extremes(target: Rows | Groups) -> bool:
+    return isinstance(target, Groups) and bool(target.extremes)
 
 
 def _reads_old(delta: Plan) -> bool:

@@ -23,7 +23,6 @@ def cost(shop: SparkShop, name: str, action: str) -> Cost:
     settings = ("SET ", "RESET ")
     asked = [sql for sql in shop.statements if not sql.startswith(settings)]
     written = [sql for sql in outcome.statements if not sql.startswith((*settings, "DROP VIEW"))]
-    print(name, action, len(asked), len(written), jobs)
     return Cost(len(asked), len(written), jobs)
 
 

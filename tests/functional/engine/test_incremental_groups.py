@@ -3,6 +3,8 @@
 import pytest
 from spark_shop import SparkShop
 
+from spark_dynamic.errors import WarehouseError
+
 
 @pytest.fixture
 def sales(shop: SparkShop) -> SparkShop:
@@ -160,3 +162,16 @@ def test_wide_decimals_keep_all_digits(sales: SparkShop) -> None:
     sales.check("means", "FULL")
     sales.run("INSERT INTO wide VALUES (1, 3.000000000000000001)")
     sales.check("means")
+
+
+def test_wide_sums_are_added_and_fail_rather_than_overflow(sales: SparkShop) -> None:
+    most = "9" * 35 + ".99"
+    sales.table("wide", "k int, d decimal(38,2)", f"(1, {most})", "(2, NULL)")
+    sales.model("sums", "select k, sum(d) as total from wide group by k")
+    sales.check("sums", "FULL")
+    sales.run("INSERT INTO wide VALUES (1, 1.51), (3, 0.01)", "DELETE FROM wide WHERE k = 2")
+    sales.check("sums")
+    assert not any("__dyn_again" in sql for sql in sales.statements)
+    sales.run(f"INSERT INTO wide VALUES (1, 9{most})")
+    with pytest.raises(WarehouseError):
+        sales.refresh("sums")
