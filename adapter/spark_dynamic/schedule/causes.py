@@ -1,0 +1,97 @@
+"""Why a table is due by itself, or is not."""
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+
+from spark_dynamic.schedule.lags import EVERY_RUN
+from spark_dynamic.schedule.situation import Situation
+from spark_dynamic.schedule.suspension import Suspension, suspension
+
+
+class Why(StrEnum):
+    """Why a table is refreshed in this cycle, or is not. The first one that applies is told."""
+
+    SUSPENDED_BY_A_PERSON = Suspension.BY_A_PERSON
+    SUSPENDED_BY_ERRORS = Suspension.BY_ERRORS
+    # It is due, but an upstream is suspended and has nothing newer for it.
+    WAITING = "WAITING"
+    MISSING = "MISSING"
+    REQUESTED = "REQUESTED"
+    EDITED = "EDITED"
+    RECONFIGURED = "RECONFIGURED"
+    FAILED = "FAILED"
+    FORCED = "FORCED"
+    NO_LAG = "NO_LAG"
+    CROSSED = "CROSSED"
+    # Not due by itself: a consumer that is due could not be refreshed without it.
+    NEEDED = "NEEDED"
+    NOT_DUE = "NOT_DUE"
+
+
+BLOCKED = frozenset({Why.SUSPENDED_BY_A_PERSON, Why.SUSPENDED_BY_ERRORS, Why.WAITING})
+NOT_REFRESHED = BLOCKED | {Why.NOT_DUE}
+# These compute the table anew, which is also right at the data timestamp that it has.
+_REBUILDS = frozenset({Why.REQUESTED, Why.EDITED, Why.RECONFIGURED})
+
+
+@dataclass(frozen=True)
+class Causes:
+    """Why each table of the project is due, selected or not, and whom the waiting wait for."""
+
+    whys: dict[str, Why] = field(default_factory=dict)
+    waits_for: dict[str, tuple[str, ...]] = field(default_factory=dict)
+
+
+def find_causes(situation: Situation) -> Causes:
+    """Find out for every table why it is due, upstreams first."""
+    causes = Causes()
+    for name in situation.graph.order:
+        why = _own_cause(situation, name)
+        if why not in NOT_REFRESHED:
+            blocked = _blocked_by(situation, causes, name, why)
+            if blocked:
+                causes.waits_for[name], why = blocked, Why.WAITING
+        causes.whys[name] = why
+    return causes
+
+
+def _own_cause(situation: Situation, name: str) -> Why:
+    known, asked = situation.known_of(name), situation.asked
+    suspended = suspension(known, situation.graph.models[name].suspend_after)
+    if suspended:
+        return Why(suspended)
+    if not known.timestamps:
+        return Why.MISSING
+    if asked.full_refresh:
+        return Why.REQUESTED
+    if known.is_edited:
+        return Why.EDITED
+    if known.is_reconfigured:
+        return Why.RECONFIGURED
+    if known.errors_in_a_row:
+        return Why.FAILED
+    if asked.force:
+        return Why.FORCED
+    point = situation.last_point(name)
+    if point is not None:
+        return Why.CROSSED if known.timestamps[0] < point else Why.NOT_DUE
+    return Why.NO_LAG if situation.graph.lags[name] == EVERY_RUN else Why.NOT_DUE
+
+
+def _blocked_by(situation: Situation, causes: Causes, name: str, why: Why) -> tuple[str, ...]:
+    """Return the upstreams that do not go on and have nothing for this table."""
+    own = situation.known_of(name).data_timestamp
+    return tuple(
+        upstream
+        for upstream in situation.graph.upstreams[name]
+        if causes.whys[upstream] in BLOCKED
+        and not is_gain(situation.known_of(upstream).data_timestamp, own, why)
+    )
+
+
+def is_gain(moment: datetime | None, own: datetime | None, why: Why) -> bool:
+    """Tell whether data of a moment bring a table on that is due and has its `own`."""
+    if moment is None or own is None:
+        return moment is not None
+    return moment >= own if why in _REBUILDS else moment > own

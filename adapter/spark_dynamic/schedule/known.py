@@ -1,0 +1,103 @@
+"""What is known of one dynamic table when a cycle opens: little, and made of its refreshes."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from typing import Final
+
+# One slow refresh is remembered for so many others.
+_KEPT: Final = 5
+_WRITES: Final = ("FULL", "REINITIALIZE", "INCREMENTAL")
+_REFRESHES: Final = (*_WRITES, "NO_DATA", "COVERED")
+
+
+@dataclass(frozen=True)
+class Refresh:
+    """A row of the state table, as far as the schedule needs it. A failed try has no action."""
+
+    action: str
+    started_at: datetime
+    ended_at: datetime
+    data_timestamp: datetime | None = None
+    succeeded: bool = True
+
+    @property
+    def is_refresh(self) -> bool:
+        """Tell whether the table was brought to a data timestamp, with or without new rows."""
+        return self.succeeded and self.action in _REFRESHES
+
+    @property
+    def writes(self) -> bool:
+        """Tell whether rows were computed and written."""
+        return self.succeeded and self.action in _WRITES
+
+
+@dataclass(frozen=True)
+class Known:
+    """One table: where it is, how long its refreshes take, what went wrong."""
+
+    # The newest data timestamps, newest first; none: the table has to be built.
+    timestamps: tuple[datetime, ...] = ()
+    # How long the last refreshes took that wrote something, newest first.
+    durations: tuple[timedelta, ...] = ()
+    # The only duration is that of the first build.
+    is_just_built: bool = False
+    errors_in_a_row: int = 0
+    is_suspended: bool = False
+    # Two facts that no refresh tells: the definition or the storage's config is another now.
+    is_edited: bool = False
+    is_reconfigured: bool = False
+
+    @property
+    def data_timestamp(self) -> datetime | None:
+        """The moment at which the table's contents are right."""
+        return self.timestamps[0] if self.timestamps else None
+
+    @property
+    def expected_duration(self) -> timedelta:
+        """How long the next refresh may take: the longest of the last ones that wrote."""
+        return max(self.durations, default=timedelta())
+
+
+def noted(known: Known, refresh: Refresh) -> Known:
+    """Return what is known after one more row of the state table.
+
+    Only a refresh ends a row of errors; WAITING, NOT_DUE and SUSPENDED say nothing new.
+    """
+    if not refresh.succeeded:
+        is_try = refresh.action != "SUSPENDED"
+        return replace(known, errors_in_a_row=known.errors_in_a_row + is_try)
+    if not refresh.is_refresh:
+        return known
+    if refresh.data_timestamp is None:
+        # --empty or --sample: what is stored now is no result of the query.
+        return replace(known, timestamps=(), durations=(), errors_in_a_row=0)
+    return replace(
+        known,
+        timestamps=_timestamps(known, refresh.data_timestamp),
+        durations=_durations(known, refresh),
+        is_just_built=not known.timestamps or (known.is_just_built and not refresh.writes),
+        errors_in_a_row=0,
+    )
+
+
+def known_from(refreshes: Iterable[Refresh]) -> Known:
+    """Return what a table's rows in the state table say, oldest first."""
+    known = Known()
+    for refresh in refreshes:
+        known = noted(known, refresh)
+    return known
+
+
+def _timestamps(known: Known, newest: datetime) -> tuple[datetime, ...]:
+    # COVERED repeats a timestamp, and a run that was slower than another brings an older one.
+    return tuple(sorted({newest, *known.timestamps}, reverse=True)[:_KEPT])
+
+
+def _durations(known: Known, refresh: Refresh) -> tuple[timedelta, ...]:
+    if not refresh.writes:
+        # Nothing was computed: it does not tell how long computing takes.
+        return known.durations
+    # The first build reads everything; it counts only as long as nothing else is known.
+    before = () if known.is_just_built else known.durations
+    return (refresh.ended_at - refresh.started_at, *before)[:_KEPT]
