@@ -1,0 +1,1 @@
+"""The schedule of the engine against a simulated clock and warehouse."""
