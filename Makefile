@@ -25,7 +25,8 @@ endef
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-adapter test-fast fuzz fuzz-delta bench lint format lock wheel jars clean
+.PHONY: help demo test test-adapter test-fast fuzz fuzz-delta bench simulation lint format lock wheel \
+  jars clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -65,6 +66,9 @@ fuzz-delta: $(JARS) ## Check random queries over random changes end to end, on D
 # SCALE=10 takes ten times as much data; REPEATS=1 is enough for a look.
 bench: $(JARS) ## Measure dynamic tables against rebuilt and hand-written ones, on TPC-H (two hours)
 	$(BIN)/python -m benchmarks --scale $(or $(SCALE),1) --repeats $(or $(REPEATS),5)
+
+simulation: $(INSTALLED) ## Run the schedule of 2,000 tables for a simulated week, by the real code
+	PYTHONPATH=tests $(BIN)/python -m simulation --tables $(or $(TABLES),2000) --days $(or $(DAYS),7)
 
 lint: $(INSTALLED) ## Check style, types and file lengths
 	$(BIN)/ruff check .

@@ -31,8 +31,7 @@ class Tooth:
 
     def within(self, target: timedelta) -> timedelta:
         """Return for how long the lag was at most the target."""
-        limit = min(self.end, self.data_timestamp + target)
-        return max(limit - self.begin, timedelta())
+        return max(min(self.end - self.begin, target - self.trough), timedelta())
 
 
 @dataclass(frozen=True)

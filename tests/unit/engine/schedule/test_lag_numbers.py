@@ -44,6 +44,7 @@ def test_the_lag_is_a_saw_tooth() -> None:
         (0, 300, 100, 130, 10, (90 + 80 + 70) / 290),
         (0, 300, 5, 130, 10, 0.0),
         (0, 300, None, 130, 10, None),
+        (0, 300, 8e13, 130, 10, 1.0),
         # A part of a tooth.
         (20, 110, 50, 110, 20, 30 / 90),
         # The lag at the end counts, however long ago the last refresh was.
