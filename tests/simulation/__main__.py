@@ -42,7 +42,7 @@ def main() -> None:
 
 
 def report(world: Clockwork, begin: datetime) -> None:
-    situation = Situation(world.graph, world.known, world.moment, between_runs=world.every)
+    situation = Situation(world.graph, world.known, world.moment, lateness=world.every)
     print(f"{len(world.runs)} runs with something due, {len(world.skipped)} skipped")
     print("target lag   tables   feasible   refreshes   highest peak   within target")
     for lag in sorted(set(world.graph.lags.values())):

@@ -75,6 +75,13 @@ class Clockwork:
         """Return what a run is asked for; this is also the time for people to interfere."""
         return Asked()
 
+    def lateness(self) -> timedelta:
+        """Return how long after a grid point a run is expected."""
+        return self.every
+
+    def decided(self, situation: Situation, verdicts: dict[str, Verdict]) -> None:
+        """Look at what was decided."""
+
     def fails(self, name: str) -> bool:
         """Tell whether a refresh fails."""
         return False
@@ -92,8 +99,9 @@ class Clockwork:
         return self
 
     def _run(self, now: datetime) -> datetime:
-        situation = Situation(self.graph, self.known, now, self.asks(now), self.every)
+        situation = Situation(self.graph, self.known, now, self.asks(now), self.lateness())
         verdicts = what_is_due(situation)
+        self.decided(situation, verdicts)
         due = {name: verdict for name, verdict in verdicts.items() if verdict.is_due}
         if not due:
             # Nothing changes while nothing is refreshed: runs until then would find the same.

@@ -90,7 +90,7 @@ class _Moments:
 
     def _moment(self, name: str) -> datetime | None:
         now, upstreams = self._situation.now, self._upstreams[name]
-        if name in self._now or all(self.at.get(u) == now for u in upstreams):
+        if all(self.at.get(u) == now for u in upstreams):
             return now
         common = set.intersection(*(self._offered_by(u) for u in upstreams))
         served = max((moment for moment in common if self._serves(name, moment)), default=None)
@@ -120,6 +120,7 @@ class _Moments:
         """Mark what has to be refreshed now for its consumers; False if nothing was added."""
         now, before = self._situation.now, len(self._now)
         for name in reversed(self._situation.graph.order):
+            # In one go: whoever is taken along takes along what it reads itself.
             if self.at.get(name) == now or name in self._now:
                 late = (u for u in self._upstreams[name] if self.at.get(u) != now)
                 self._now.update(late)

@@ -2,13 +2,12 @@
 
 A refresh i ends with a peak of the lag: its end minus the data timestamp of the refresh before.
 That is p + w + d: the time between the two data timestamps, the time that it waits for its
-upstreams in the same cycle, and its own duration. A run comes some time after a grid point, so
-what lies between two runs is added: p + r + w + d has to stay below the target lag.
+upstreams in the same cycle, and its own duration. Where runs come from outside, one comes up to r
+after a grid point (its lateness), so p + r + w + d has to stay below the target lag.
 """
 
-from collections.abc import Iterable, Mapping
-from datetime import datetime, timedelta
-from itertools import pairwise
+from collections.abc import Mapping
+from datetime import timedelta
 from typing import NamedTuple
 
 from spark_dynamic.config import DOWNSTREAM
@@ -33,12 +32,12 @@ class Pace(NamedTuple):
 
 
 def find_paces(
-    graph: Graph, known: Mapping[str, Known], between_runs: timedelta = _NONE
+    graph: Graph, known: Mapping[str, Known], lateness: timedelta = _NONE
 ) -> dict[str, Pace]:
     """Choose the period of every table; none is shorter than that of an upstream."""
     durations = {name: known.get(name, _UNKNOWN).expected_duration for name in graph.order}
     waiting = _waiting(graph, durations)
-    around = {name: between_runs + waiting[name] + durations[name] for name in graph.order}
+    around = {name: lateness + waiting[name] + durations[name] for name in graph.order}
     wishes = _wishes(graph, around)
     paces: dict[str, Pace] = {}
     # Through tables without a period, too: they cannot be fresher than what they read.
@@ -88,16 +87,3 @@ def _wishes(graph: Graph, around: Mapping[str, timedelta]) -> dict[str, timedelt
             if follows and EVERY_RUN < graph.lags[upstream] <= lag:
                 wishes[upstream] = min(wishes.get(upstream, LONGEST), wish)
     return wishes
-
-
-def time_between(runs: Iterable[datetime]) -> timedelta:
-    """Return how long the pause between two runs usually is.
-
-    The median: neither a night without runs nor a run by hand makes a difference.
-
-    >>> noon = datetime(2026, 1, 1, 12)
-    >>> time_between([noon, noon + timedelta(minutes=5), noon + timedelta(minutes=10)])
-    datetime.timedelta(seconds=300)
-    """
-    pauses = sorted(later - earlier for earlier, later in pairwise(sorted(runs)))
-    return pauses[len(pauses) // 2] if pauses else _NONE

@@ -37,14 +37,15 @@ class Situation:
     known: Mapping[str, Known]
     now: datetime
     asked: Asked = Asked()
-    between_runs: timedelta = timedelta()
+    # How long after a grid point a run may come; `lateness.py` finds it out.
+    lateness: timedelta = timedelta()
     # There are few different periods, and many tables.
     _points: dict[timedelta, datetime] = field(default_factory=dict, repr=False)
 
     @cached_property
     def paces(self) -> dict[str, Pace]:
         """How often each table is refreshed."""
-        return find_paces(self.graph, self.known, self.between_runs)
+        return find_paces(self.graph, self.known, self.lateness)
 
     def known_of(self, name: str) -> Known:
         """Return what is known of a table; of a new one that is nothing."""

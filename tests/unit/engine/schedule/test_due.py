@@ -172,10 +172,14 @@ def test_an_edited_table_is_rebuilt_at_the_data_timestamp_that_it_has() -> None:
     assert shown(decide(graph, 250, **known)) == {"a": "NOT_DUE", "b": "EDITED at 200"}
 
 
-def test_old_data_of_an_edited_table_are_not_read() -> None:
-    graph = graph_of(a=5, b=(5, "a"))
-    known = {"a": built(200, is_edited=True), "b": built(10)}
-    assert shown(decide(graph, 250, **known)) == {"a": "EDITED at 250", "b": "CROSSED at 250"}
+def test_old_data_of_an_edited_table_do_not_serve_its_consumers() -> None:
+    graph = graph_of(a=5, b=5, c=(5, "a b"))
+    known = {"a": built(200, is_edited=True), "b": built(200), "c": built(10)}
+    assert shown(decide(graph, 250, **known)) == {
+        "a": "EDITED at 250",
+        "b": "NEEDED at 250",
+        "c": "CROSSED at 250",
+    }
 
 
 def test_a_table_that_failed_catches_up_with_its_upstreams() -> None:

@@ -101,6 +101,11 @@ def test_the_target_of_a_table_may_be_its_consumers() -> None:
     assert (status.period, status.is_feasible) == (seconds(192), True)
 
 
+def test_a_table_that_is_overdue_was_due_in_the_past() -> None:
+    status = status_of(Situation(graph_of(a=10), {"a": built(0)}, at(5000)), "a")
+    assert status.next_due == at(384)
+
+
 def test_without_data_there_is_no_lag() -> None:
     status = status_of(Situation(graph_of(a=5), {}, at(120)), "a")
     assert (status.lag, status.next_due) == (None, None)

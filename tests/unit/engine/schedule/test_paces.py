@@ -2,7 +2,7 @@ from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 
 import pytest
-from fake_schedule import Lag, at, built, graph_of, minutes, seconds
+from fake_schedule import Lag, at, built, graph_of, seconds
 
 from spark_dynamic.schedule.grid import (
     EPOCH,
@@ -13,13 +13,13 @@ from spark_dynamic.schedule.grid import (
     next_point,
 )
 from spark_dynamic.schedule.known import Known
-from spark_dynamic.schedule.paces import find_paces, time_between
+from spark_dynamic.schedule.paces import find_paces
 
 
 def periods(
-    graph: dict[str, tuple[Lag, str] | Lag], between: float = 0, **known: Known
+    graph: dict[str, tuple[Lag, str] | Lag], late: float = 0, **known: Known
 ) -> dict[str, float | None]:
-    paces = find_paces(graph_of(**graph), known, seconds(between))
+    paces = find_paces(graph_of(**graph), known, seconds(late))
     return {n: p.period.total_seconds() if p.period else None for n, p in paces.items()}
 
 
@@ -73,7 +73,7 @@ def test_whoever_crosses_a_point_crosses_those_of_all_shorter_periods() -> None:
 
 
 @pytest.mark.parametrize(
-    ("lag", "took", "between", "expected"),
+    ("lag", "took", "late", "expected"),
     [
         (5, 0, 0, 192),
         (5, 107, 0, 192),
@@ -90,9 +90,9 @@ def test_whoever_crosses_a_point_crosses_those_of_all_shorter_periods() -> None:
     ],
 )
 def test_a_period_and_what_comes_on_top_fit_into_the_lag(
-    lag: int, took: float, between: float, expected: float
+    lag: int, took: float, late: float, expected: float
 ) -> None:
-    assert periods({"a": lag}, between, a=built(0, took=took)) == {"a": expected}
+    assert periods({"a": lag}, late, a=built(0, took=took)) == {"a": expected}
 
 
 def test_a_table_waits_for_the_longest_chain_above_it() -> None:
@@ -158,9 +158,3 @@ def test_a_lag_that_cannot_be_kept_is_known(
 ) -> None:
     paces = find_paces(graph_of(**graph), {"a": built(0), "b": built(0, took=took)})
     assert paces["b"].is_feasible is feasible
-
-
-def test_the_time_between_runs_is_the_usual_one() -> None:
-    runs = [at(second) for second in (0, 60, 120, 121, 181, 50_000, 50_060)]
-    assert time_between(reversed(runs)) == minutes(1)
-    assert time_between(runs[:1]) == time_between([]) == timedelta()

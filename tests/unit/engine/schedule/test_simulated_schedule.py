@@ -29,7 +29,7 @@ SEEDS = range(4)
 
 
 def situation(world: Clockwork) -> Situation:
-    return Situation(world.graph, world.known, world.moment, between_runs=world.every)
+    return Situation(world.graph, world.known, world.moment, lateness=world.every)
 
 
 def pairs(world: Clockwork) -> Iterator[tuple[str, Done, Done]]:
