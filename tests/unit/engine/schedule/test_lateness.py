@@ -38,6 +38,7 @@ def test_a_run_comes_some_time_after_a_grid_point(
 
 def test_what_is_due_for_another_reason_tells_nothing() -> None:
     assert late(300, a=Known(), b=built(20), c=built(0)) is None
+    assert late(180, a=built(10, errors_in_a_row=1), b=built(20), c=built(0)) is None
 
 
 def test_one_late_run_is_not_expected_again_and_old_ones_are_forgotten() -> None:
