@@ -1,14 +1,26 @@
 """The state table: one row for each refresh or failed try. An index; commits are the truth."""
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from spark_dynamic.clock import read_stamp, stamp
 from spark_dynamic.frontier.record import Pin, Recorded
 from spark_dynamic.literals import literal
 from spark_dynamic.names import TableName
+from spark_dynamic.schedule.known import Refresh
+from spark_dynamic.schedule.lateness import SAMPLES
+from spark_dynamic.schedule.remembered import (
+    Event,
+    Marks,
+    Remembered,
+    merge_remembered,
+    read_remembered,
+    remember,
+    write_remembered,
+)
 from spark_dynamic.warehouse import Commit
 
 STATE_TABLE = "dynamic_table_refreshes"
@@ -76,6 +88,20 @@ class StateRow:
     statements: int | None = None
     jobs: int | None = None
     error: str | None = None
+    # No column: which model was refreshed, for the summary.
+    marks: Marks | None = None
+
+    @property
+    def event(self) -> Event:
+        """The row as the schedule sees it."""
+        refresh = Refresh(
+            action=self.refresh_action,
+            started_at=self.started_at,
+            ended_at=self.ended_at,
+            data_timestamp=self.data_timestamp,
+            succeeded=self.state == "SUCCEEDED",
+        )
+        return Event(self.relation, refresh, self.marks)
 
 
 @dataclass(frozen=True)
@@ -86,6 +112,9 @@ class KnownState:
     pins: dict[tuple[str, str], int] = field(default_factory=dict)
     refresh_numbers: dict[str, int] = field(default_factory=dict)
     exists: bool = False
+    tables: dict[str, Remembered] = field(default_factory=dict)
+    # How long after a grid point the last runs came that found tables due, by data timestamp.
+    lateness: dict[datetime, timedelta] = field(default_factory=dict)
 
 
 def create_state_table(table: TableName) -> str:
@@ -117,20 +146,26 @@ def _value(name: str, value: Any) -> str:
     return literal(value)
 
 
-def state_metadata(known: KnownState, rows: list[StateRow]) -> str:
+def state_metadata(
+    known: KnownState, rows: list[StateRow], lateness: Mapping[datetime, timedelta] | None = None
+) -> str:
     """Return the summary that an append carries, so that a cycle opens by reading one commit."""
     merged = merge(known, summarise(rows))
     newest = merged.newest_timestamp
+    samples = _newest_samples({**known.lateness, **(lateness or {})})
+    tables = remember(known.tables, (row.event for row in rows))
     body = {
         _SUMMARY: stamp(newest) if newest else "",
         "pins": [[source, log, version] for (source, log), version in merged.pins.items()],
         "refresh_numbers": merged.refresh_numbers,
+        "lateness": [[stamp(at), late.total_seconds()] for at, late in samples.items()],
+        "tables": write_remembered(tables),
     }
     return json.dumps(body, separators=(",", ":")).replace("$", "\\u0024")
 
 
 def summarise(rows: list[StateRow]) -> KnownState:
-    """Return what rows say, as a cycle needs it."""
+    """Return what rows say by themselves; what they say of a table depends on those before."""
     stamps = [row.data_timestamp for row in rows if row.data_timestamp]
     pins: dict[tuple[str, str], int] = {}
     numbers: dict[str, int] = {}
@@ -154,7 +189,18 @@ def merge(one: KnownState, other: KnownState) -> KnownState:
         key: max(one.refresh_numbers.get(key, 0), other.refresh_numbers.get(key, 0))
         for key in one.refresh_numbers.keys() | other.refresh_numbers.keys()
     }
-    return KnownState(max(stamps, default=None), pins, numbers, one.exists or other.exists)
+    return KnownState(
+        max(stamps, default=None),
+        pins,
+        numbers,
+        one.exists or other.exists,
+        merge_remembered(one.tables, other.tables),
+        _newest_samples({**one.lateness, **other.lateness}),
+    )
+
+
+def _newest_samples(samples: dict[datetime, timedelta]) -> dict[datetime, timedelta]:
+    return dict(sorted(samples.items())[-SAMPLES:])
 
 
 def read_state(commits: list[Commit]) -> KnownState:
@@ -175,8 +221,13 @@ def _read_summary(metadata: str) -> KnownState:
         body = json.loads(metadata)
         newest = read_stamp(body[_SUMMARY]) if body[_SUMMARY] else None
         pins = {(source, log): version for source, log, version in body["pins"]}
-        return KnownState(newest, pins, dict(body["refresh_numbers"]))
-    except (ValueError, KeyError, TypeError):
+        # The first versions wrote no more than this.
+        late = {read_stamp(at): timedelta(seconds=s) for at, s in body.get("lateness", ())}
+        tables = read_remembered(body.get("tables", {}))
+        return KnownState(
+            newest, pins, dict(body["refresh_numbers"]), tables=tables, lateness=late
+        )
+    except (ValueError, KeyError, TypeError, AttributeError):
         # Somebody else's metadata, which only mentions ours.
         return KnownState()
 

@@ -51,6 +51,8 @@ class Outcome:
     @property
     def data_timestamp(self) -> datetime | None:
         """The moment at which the table's contents are right."""
+        if self.plan.request.leaves_no_state:
+            return None
         action = self.plan.decision.action
         if action == "NO_DATA" and self.plan.cut:
             return self.plan.cut.data_timestamp

@@ -44,6 +44,8 @@ class Known:
     is_just_built: bool = False
     errors_in_a_row: int = 0
     is_suspended: bool = False
+    # When a table that is to be built by schedule was first met by a run.
+    seen_at: datetime | None = None
     # Two facts that no refresh tells: the definition or the storage's config is another now.
     is_edited: bool = False
     is_reconfigured: bool = False
@@ -95,9 +97,10 @@ def _timestamps(known: Known, newest: datetime) -> tuple[datetime, ...]:
 
 
 def _durations(known: Known, refresh: Refresh) -> tuple[timedelta, ...]:
-    if not refresh.writes:
-        # Nothing was computed: it does not tell how long computing takes.
+    took = refresh.ended_at - refresh.started_at
+    if not refresh.writes or not took:
+        # Nothing was computed, or only its commit is known: neither tells how long it takes.
         return known.durations
     # The first build reads everything; it counts only as long as nothing else is known.
     before = () if known.is_just_built else known.durations
-    return (refresh.ended_at - refresh.started_at, *before)[:_KEPT]
+    return (took, *before)[:_KEPT]

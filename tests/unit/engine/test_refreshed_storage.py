@@ -81,6 +81,13 @@ def test_an_empty_run_leaves_no_state() -> None:
     assert shop.is_right("totals")
 
 
+def test_an_empty_run_has_no_data_timestamp() -> None:
+    shop = totals_shop()
+    empty = f"select * from ({TOTALS}) as t where false"
+    assert shop.refresh("totals", sql=empty, leaves_no_state=True).data_timestamp is None
+    assert shop.refresh("totals").data_timestamp == shop.record("totals").data_timestamp
+
+
 def test_a_first_run_that_is_empty_is_followed_by_a_build() -> None:
     shop = small_shop(totals=TOTALS)
     empty = f"select * from ({TOTALS}) as t where false"
