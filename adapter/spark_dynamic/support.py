@@ -34,6 +34,10 @@ _SENTENCES = {
     "REQUESTED": "A full refresh was requested.",
     "CONFIGURED_FULL": "The model has refresh_mode='full'.",
     "EMPTY_RUN": "The run was --empty or --sample; the next normal run rebuilds the table.",
+    # Not refreshed at all.
+    "SUSPENDED_BY_A_PERSON": (
+        "Somebody suspended {detail}. The operation dynamic_table_resume lets it go on."
+    ),
     # The query cannot be kept up to date from changes alone.
     "TEXT_NOT_READABLE": (
         "The query cannot be pinned to versions of its sources: {detail}. "

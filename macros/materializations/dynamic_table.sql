@@ -1,11 +1,20 @@
-{#- A table that stays equal to its query: plan, run, report. Python decides everything. -#}
+{#- A table that stays equal to its query: held or planned, run, reported. Python decides everything. -#}
 {% materialization dynamic_table, adapter='spark_dynamic', supported_languages=['sql'] %}
   {%- set target_relation = this.incorporate(type='view') -%}
+  {%- set request = adapter.dynamic_table_request(model, this, compiled_code, should_full_refresh()) -%}
+
+  {#- Not due, waiting or suspended: nothing is asked or done for it. -#}
+  {%- set held = adapter.dynamic_table_held(request) -%}
+  {%- if held -%}
+    {%- do store_result('main', response=held) -%}
+    {{ return({'relations': []}) }}
+  {%- endif -%}
+
   {%- if config.get('contract').enforced -%}
     {%- do get_assert_columns_equivalent(compiled_code) -%}
   {%- endif -%}
 
-  {%- set refresh = adapter.dynamic_table_plan(model, this, compiled_code, should_full_refresh()) -%}
+  {%- set refresh = adapter.dynamic_table_plan(request) -%}
 
   {%- if refresh.writes -%}{{ run_hooks(pre_hooks) }}{%- endif -%}
   {%- set response = adapter.dynamic_table_run(refresh) -%}

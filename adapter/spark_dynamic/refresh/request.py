@@ -21,6 +21,8 @@ class Request:
     full_refresh: bool = False
     full_refresh_forbidden: bool = False
     leaves_no_state: bool = False
+    # Somebody asked for a refresh now, due or not.
+    is_forced: bool = False
     comment: str | None = None
     column_comments: dict[str, str] = field(default_factory=dict)
 
@@ -32,4 +34,4 @@ class Request:
     @property
     def trigger(self) -> str:
         """Who asked: a person for this refresh, or whatever runs dbt."""
-        return "MANUAL" if self.full_refresh else "SCHEDULED"
+        return "MANUAL" if self.full_refresh or self.is_forced else "SCHEDULED"

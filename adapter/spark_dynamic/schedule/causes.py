@@ -62,7 +62,7 @@ def _own_cause(situation: Situation, name: str) -> Why:
     if suspended:
         return Why(suspended)
     if not known.timestamps:
-        return Why.MISSING
+        return Why.NOT_DUE if _awaits_first_point(situation, name) else Why.MISSING
     if asked.full_refresh:
         return Why.REQUESTED
     if known.is_edited:
@@ -79,15 +79,31 @@ def _own_cause(situation: Situation, name: str) -> Why:
     return Why.NO_LAG if situation.graph.lags[name] == EVERY_RUN else Why.NOT_DUE
 
 
+def _awaits_first_point(situation: Situation, name: str) -> bool:
+    """Tell whether a new table is left to the schedule, and no grid point has come yet."""
+    asked, point = situation.asked, situation.last_point(name)
+    is_left = situation.graph.models[name].is_built_by_schedule and point is not None
+    if not is_left or asked.full_refresh or asked.force:
+        return False
+    seen_at = situation.known_of(name).seen_at
+    return seen_at is None or (point is not None and point <= seen_at)
+
+
 def _blocked_by(situation: Situation, causes: Causes, name: str, why: Why) -> tuple[str, ...]:
     """Return the upstreams that do not go on and have nothing for this table."""
     own = situation.known_of(name).data_timestamp
     return tuple(
         upstream
         for upstream in situation.graph.upstreams[name]
-        if causes.whys[upstream] in BLOCKED
+        if (causes.whys[upstream] in BLOCKED or _is_left_out(situation, causes, upstream, why))
         and not is_gain(situation.known_of(upstream).data_timestamp, own, why)
     )
+
+
+def _is_left_out(situation: Situation, causes: Causes, upstream: str, why: Why) -> bool:
+    """Tell whether an upstream is not built yet, and nobody takes it along."""
+    is_missing = not situation.known_of(upstream).timestamps
+    return why is Why.NO_LAG and is_missing and causes.whys[upstream] is Why.NOT_DUE
 
 
 def is_gain(moment: datetime | None, own: datetime | None, why: Why) -> bool:

@@ -19,6 +19,8 @@ class Model:
     target_lag: TargetLag = None
     upstreams: tuple[str, ...] = ()
     suspend_after: int = DynamicTableConfig.suspend_after
+    # The first build waits for a grid point: `initialize: on_schedule`.
+    is_built_by_schedule: bool = False
 
 
 class Graph:

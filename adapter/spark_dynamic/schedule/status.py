@@ -27,8 +27,12 @@ class Status:
 
 def status_of(situation: Situation, name: str) -> Status:
     """Return how a table stands."""
-    moment = situation.known_of(name).data_timestamp
+    known = situation.known_of(name)
+    moment = known.data_timestamp
     lag, pace = situation.graph.lags[name], situation.paces[name]
+    since = moment
+    if moment is None and situation.graph.models[name].is_built_by_schedule:
+        since = known.seen_at or situation.now
     return Status(
         data_timestamp=moment,
         # A clock that was set back makes no table fresher than fresh.
@@ -36,17 +40,19 @@ def status_of(situation: Situation, name: str) -> Status:
         target_lag=None if lag in (EVERY_RUN, ON_DEMAND) else lag,
         period=pace.period,
         is_feasible=pace.is_feasible,
-        next_due=next_point(moment, pace.period) if moment and pace.period else None,
+        next_due=next_point(since, pace.period) if since and pace.period else None,
     )
 
 
-def not_due_line(status: Status) -> str:
+def not_due_line(status: Status, now: datetime) -> str:
     """Return the status line of a table that is not due.
 
-    >>> lag, target = timedelta(minutes=2), timedelta(minutes=10)
-    >>> not_due_line(Status(None, lag, target, None, True, None))
+    >>> now, lag, target = datetime(2026, 1, 1), timedelta(minutes=2), timedelta(minutes=10)
+    >>> not_due_line(Status(now - lag, lag, target, None, True, None), now)
     'NOT_DUE lag 2m of 10m'
     """
+    if status.data_timestamp is None and status.next_due is not None:
+        return f"NOT_DUE first build in {format_duration(max(status.next_due - now, timedelta()))}"
     lag = format_duration(status.lag or timedelta())
     # Without a target and not due: nobody reads it, so nobody sets the pace.
     target = format_duration(status.target_lag) if status.target_lag else DOWNSTREAM

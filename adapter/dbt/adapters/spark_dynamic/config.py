@@ -98,6 +98,11 @@ def read_config(model: Mapping[str, Any]) -> DynamicTableConfig:
     return config
 
 
+def lenient_config(raw: Mapping[str, Any]) -> DynamicTableConfig:
+    """Read a model's configuration; what is wrong in it has its default, and is told elsewhere."""
+    return parse_config({**raw, **raw.get(_HELD_BACK, {})})[0]
+
+
 def check_project(manifest: "Manifest") -> None:
     """Check every enabled model of a project; raise one error that lists all problems."""
     problems_by_model: dict[str, list[ConfigProblem]] = {}

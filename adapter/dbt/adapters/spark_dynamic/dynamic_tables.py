@@ -1,17 +1,17 @@
-"""Dynamic tables in a dbt run: requests from models, one cycle per invocation, the state table."""
+"""Dynamic tables in a dbt run: one cycle per invocation, and the state table at its end."""
 
 import threading
-from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from dbt_common.exceptions import DbtDatabaseError
 
-from dbt.adapters.spark_dynamic.__version__ import version
-from dbt.adapters.spark_dynamic.config import read_config
-from dbt.adapters.spark_dynamic.connections import RESULT_SETTINGS
+from dbt.adapters.spark_dynamic.asked import REFRESH_VARIABLE, asked_for
 from dbt.adapters.spark_dynamic.errors import RefreshError
-from dbt.adapters.spark_dynamic.responses import RefreshResponse, refresh_response, trigger
+from dbt.adapters.spark_dynamic.project import Project
+from dbt.adapters.spark_dynamic.responses import RefreshResponse, refresh_response
+from dbt.adapters.spark_dynamic.run_schedule import RunSchedule, listed_relations
+from dbt.adapters.spark_dynamic.state_rows import event_row, failure_row, success_row
 from dbt.adapters.spark_dynamic.warehouse import DbtWarehouse
 from spark_dynamic.apply.commit import carrying
 from spark_dynamic.errors import EngineError, WarehouseError
@@ -29,7 +29,9 @@ from spark_dynamic.names import TableName, quote
 from spark_dynamic.refresh.cycle import Cycle
 from spark_dynamic.refresh.plan import Plan, plan_refresh
 from spark_dynamic.refresh.request import Request
-from spark_dynamic.refresh.run import Outcome, frontier_of, run_plan
+from spark_dynamic.refresh.run import Outcome, run_plan
+from spark_dynamic.schedule.remembered import NOT_DUE
+from spark_dynamic.schedule.situation import Asked
 
 if TYPE_CHECKING:
     from dbt.adapters.spark_dynamic.impl import SparkDynamicAdapter
@@ -46,13 +48,6 @@ _EXPECTED = {
     "AFTER_EMPTY_RUN",
     "",
 }
-
-
-# Besides ANSI mode and time zone, these change what a query returns.
-_FURTHER_SETTINGS = (
-    "spark.sql.caseSensitive", "spark.sql.timestampType", "spark.sql.mapKeyDedupPolicy",
-)  # fmt: skip
-_SETTING_FAMILIES = ("spark.sql.legacy.", "spark.sql.parser.", "spark.sql.decimalOperations.")
 
 
 class PlannedRefresh:
@@ -88,13 +83,39 @@ class DynamicTables:
         self._adapter = adapter
         self._lock = threading.Lock()
         self._cycle: Cycle | None = None
+        self._schedule: RunSchedule | None = None
         self._written: dict[TableName, datetime] = {}
+        # What was begun and has not come to an end yet.
+        self._begun: dict[TableName, tuple[Request, datetime]] = {}
+        self._has_told_how_to_force = False
+
+    def held(self, request: Request) -> RefreshResponse | None:
+        """Return what to report of a table that is not refreshed in this run; None if it is.
+
+        The first dynamic table of an invocation opens its cycle; the others find it open, so
+        that one which is not due costs no statement.
+        """
+        warehouse = DbtWarehouse(self._adapter)
+        started_at = warehouse.now()
+        cycle, schedule = self._open(warehouse)
+        response = schedule.held(request)
+        if response is None:
+            with self._lock:
+                self._begun[request.view] = request, started_at
+            return None
+        if schedule.is_first_met(str(request.view)):
+            mode = request.config.refresh_mode.value
+            row = event_row(str(request.view), request.model, mode, NOT_DUE, cycle, started_at)
+            self._add_event(row, cycle)
+        if response.refresh_action == NOT_DUE:
+            self._tell_how_to_force()
+        return response
 
     def plan(self, request: Request) -> PlannedRefresh:
-        """Plan a refresh; the first one of an invocation opens its cycle."""
-        started_at = datetime.now(UTC)
+        """Plan a refresh."""
         warehouse = DbtWarehouse(self._adapter)
-        cycle = self._open(warehouse)
+        started_at = warehouse.now()
+        cycle, _ = self._open(warehouse)
         with self._reported(request, cycle, started_at):
             plan = plan_refresh(request, cycle, warehouse)
         if plan.stored and plan.stored.tail.newest:
@@ -103,22 +124,40 @@ class DynamicTables:
             self._adapter.warn(f"{request.view}: {plan.decision.warning}")
         return PlannedRefresh(plan, cycle, started_at)
 
-    def look(self) -> tuple[Cycle, DbtWarehouse]:
-        """Return a cycle for looking only: nothing of it is kept or written down."""
-        warehouse = DbtWarehouse(self._adapter)
-        return Cycle(_invocation_id(), warehouse.now(), self._known_state(warehouse)), warehouse
-
     def run(self, planned: PlannedRefresh) -> RefreshResponse:
         """Run what was planned."""
         plan, cycle = planned.plan, planned.cycle
+        warehouse = DbtWarehouse(self._adapter)
         with self._reported(plan.request, cycle, planned.started_at):
-            outcome = run_plan(plan, cycle, DbtWarehouse(self._adapter))
+            outcome = run_plan(plan, cycle, warehouse)
         planned.outcome = outcome
-        self._add_event(_success(outcome, cycle, planned.started_at), cycle)
+        _, schedule = self._open(warehouse)
+        marks, times = schedule.marks_of(plan.request), (planned.started_at, warehouse.now())
+        self._add_event(success_row(outcome, cycle, times, marks), cycle)
+        self._settle(plan.request.view)
         decision = outcome.plan.decision
         if decision.writes and decision.reason.code not in _EXPECTED:
             self._adapter.warn(f"{plan.request.view} was rebuilt in full. {decision.reason} ")
         return refresh_response(outcome)
+
+    def ended(self, table: TableName, error: BaseException | None) -> None:
+        """Count it as an error if a model failed before its refresh, in a hook for instance."""
+        begun = self._settle(table)
+        if begun is not None and self._cycle is not None:
+            request, started_at = begun
+            why = error if isinstance(error, Exception) else RuntimeError("The refresh was left.")
+            self.note_failure(why, request, self._cycle, started_at)
+
+    def note_failure(
+        self, error: Exception, request: Request, cycle: Cycle, started_at: datetime
+    ) -> None:
+        """Write down a failed try."""
+        warehouse = DbtWarehouse(self._adapter)
+        _, schedule = self._open(warehouse)
+        times = started_at, warehouse.now()
+        row = failure_row(error, request, cycle, times, schedule.marks_of(request))
+        self._add_event(row, cycle)
+        self._settle(request.view)
 
     def note_written(self, table: TableName) -> None:
         """Remember what another node of this invocation wrote."""
@@ -128,20 +167,43 @@ class DynamicTables:
             if self._cycle:
                 self._cycle.note_written(table, now)
 
+    def look(self) -> tuple[Cycle, DbtWarehouse]:
+        """Return a cycle for looking only: nothing of it is kept or written down."""
+        warehouse = DbtWarehouse(self._adapter)
+        return Cycle(_invocation_id(), warehouse.now(), self._known_state(warehouse)), warehouse
+
+    def schedule(self, cycle: Cycle, asked: Asked | None = None) -> RunSchedule:
+        """Decide which tables are due in a cycle."""
+        # dbt gives every adapter its manifest, as the place to look for macros.
+        manifest: Any = self._adapter._macro_resolver
+        project = Project(manifest)
+        return RunSchedule(
+            project,
+            cycle.known,
+            cycle.data_timestamp,
+            asked or asked_for(self._adapter, project),
+            listed_relations(self._adapter, project),
+        )
+
     def flush(self) -> None:
         """Append the events of this invocation to the state table, in one statement."""
         with self._lock:
             cycle, self._cycle = self._cycle, None
+            schedule, self._schedule = self._schedule, None
             self._written.clear()
-        if cycle is None or not cycle.events:
-            return
+        if cycle is not None and cycle.events:
+            self.write_down(cycle, schedule)
+
+    def write_down(self, cycle: Cycle, schedule: RunSchedule | None = None) -> None:
+        """Append the events of a cycle to the state table."""
         warehouse = DbtWarehouse(self._adapter)
         table = self.state_table
+        late = schedule.lateness if schedule else {}
         try:
             if not cycle.known.exists:
                 warehouse.execute(f"CREATE SCHEMA IF NOT EXISTS {quote(table.schema)}")
                 warehouse.execute(create_state_table(table))
-            with carrying(warehouse, state_metadata(cycle.known, cycle.events)):
+            with carrying(warehouse, state_metadata(cycle.known, cycle.events, late)):
                 warehouse.execute(append_rows(table, cycle.events))
         except WarehouseError as error:
             # The commits hold the same facts; the next run writes them again.
@@ -153,19 +215,20 @@ class DynamicTables:
         credentials = self._adapter.config.credentials
         return TableName.of(credentials.state_schema or credentials.schema, STATE_TABLE)
 
-    def _open(self, warehouse: DbtWarehouse) -> Cycle:
+    def _open(self, warehouse: DbtWarehouse) -> tuple[Cycle, RunSchedule]:
         with self._lock:
-            if self._cycle is None:
+            if self._cycle is None or self._schedule is None:
                 known = self._known_state(warehouse)
-                self._cycle = Cycle(_invocation_id(), warehouse.now(), known)
+                cycle = Cycle(_invocation_id(), warehouse.now(), known)
                 for table, at in self._written.items():
-                    self._cycle.note_written(table, at)
-            return self._cycle
+                    cycle.note_written(table, at)
+                self._schedule, self._cycle = self.schedule(cycle), cycle
+            return self._cycle, self._schedule
 
     def _known_state(self, warehouse: DbtWarehouse) -> KnownState:
         try:
             known = read_state(warehouse.history(self.state_table, _RECENT_RUNS))
-            if known.newest_timestamp is None:
+            if known.newest_timestamp is None and not known.tables:
                 # Maintenance of the state table may have made many commits in a row.
                 known = read_state(warehouse.history(self.state_table, 100 * _RECENT_RUNS))
             return known
@@ -185,6 +248,19 @@ class DynamicTables:
     def _add_event(self, row: StateRow, cycle: Cycle) -> None:
         with self._lock:
             cycle.events.append(row)
+
+    def _settle(self, table: TableName) -> tuple[Request, datetime] | None:
+        with self._lock:
+            return self._begun.pop(table, None)
+
+    def _tell_how_to_force(self) -> None:
+        with self._lock:
+            has_told, self._has_told_how_to_force = self._has_told_how_to_force, True
+        if not has_told:
+            self._adapter.tell(
+                "Tables that are NOT_DUE are within their target lag. To refresh everything that "
+                f"is selected now, set {REFRESH_VARIABLE}=all."
+            )
 
     def _reported(self, request: Request, cycle: Cycle, started_at: datetime) -> "_Reported":
         return _Reported(self, request, cycle, started_at)
@@ -207,98 +283,11 @@ class _Reported:
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         if not isinstance(error, Exception):
             return
-        row = _failure(error, self._request, self._cycle, self._started_at)
-        self._tables._add_event(row, self._cycle)
+        self._tables.note_failure(error, self._request, self._cycle, self._started_at)
         if isinstance(error, EngineError):
             raise RefreshError(str(error)) from error
         if isinstance(error, WarehouseError):
             raise DbtDatabaseError(str(error)) from error
-
-
-def _success(outcome: Outcome, cycle: Cycle, started_at: datetime) -> StateRow:
-    plan, recorded = outcome.plan, outcome.recorded
-    newest = plan.stored.tail.newest if plan.stored else None
-    holder = recorded or newest
-    return StateRow(
-        relation=str(plan.request.view),
-        model_id=plan.request.model,
-        refresh_action=plan.decision.action,
-        refresh_mode=plan.request.config.refresh_mode.value,
-        refresh_trigger=trigger(outcome),
-        state="SUCCEEDED",
-        reason_code=plan.decision.reason.code,
-        reason=str(plan.decision.reason),
-        cycle_id=cycle.id,
-        invocation_id=cycle.invocation,
-        started_at=started_at,
-        ended_at=datetime.now(UTC),
-        engine_version=version,
-        incarnation=holder.record.incarnation if holder else None,
-        refresh_number=holder.record.refresh_number if holder else None,
-        data_timestamp=outcome.data_timestamp,
-        frontier=frontier_of(outcome),
-        version=holder.commit.version if holder else None,
-        fingerprint=(holder.record.fingerprint or None) if holder else None,
-        rows_changed_per_source=outcome.rows_changed,
-        guard_verdict=plan.verdict.code or "PASSED",
-        settings=plan.request.settings,
-        rows_inserted=outcome.rows_inserted or 0,
-        rows_deleted=outcome.rows_deleted or 0,
-        statements=len(outcome.statements),
-    )
-
-
-def _failure(error: Exception, request: Request, cycle: Cycle, started_at: datetime) -> StateRow:
-    code = error.code if isinstance(error, EngineError) else "FAILED"
-    return StateRow(
-        relation=str(request.view),
-        model_id=request.model,
-        refresh_action="",
-        refresh_mode=request.config.refresh_mode.value,
-        refresh_trigger=request.trigger,
-        state="FAILED",
-        reason_code=code,
-        reason=str(error).splitlines()[0] if str(error) else code,
-        cycle_id=cycle.id,
-        invocation_id=cycle.invocation,
-        started_at=started_at,
-        ended_at=datetime.now(UTC),
-        engine_version=version,
-        settings=request.settings,
-        error=str(error),
-    )
-
-
-def request_for(
-    adapter: "SparkDynamicAdapter",
-    model: Mapping[str, Any],
-    relation: Any,
-    sql: str,
-    full_refresh: bool,
-) -> Request:
-    """Translate a dbt model into a request."""
-    config = model["config"]
-    docs = config.get("persist_docs") or {}
-    columns = model.get("columns", {}).values() if docs.get("columns") else ()
-    chosen = adapter.config.credentials.server_side_parameters
-    keys = [*RESULT_SETTINGS, *_FURTHER_SETTINGS]
-    keys += [key for key in sorted(chosen) if key.startswith(_SETTING_FAMILIES)]
-    arguments = getattr(adapter.config, "args", None)
-    is_partial = getattr(arguments, "EMPTY", False) or getattr(arguments, "SAMPLE", None)
-    return Request(
-        model=model["unique_id"],
-        view=TableName.of(relation.schema, relation.identifier),
-        sql=sql.strip().removesuffix(";"),
-        schema=adapter.config.credentials.schema,
-        config=read_config(model),
-        settings={key: chosen[key] for key in keys if key in chosen},
-        engine_version=version,
-        full_refresh=full_refresh,
-        full_refresh_forbidden=config.get("full_refresh") is False,
-        leaves_no_state=bool(is_partial),
-        comment=model.get("description") if docs.get("relation") else None,
-        column_comments={c["name"]: c["description"] for c in columns if c.get("description")},
-    )
 
 
 def _invocation_id() -> str:

@@ -1,27 +1,30 @@
 """The adapter that dbt talks to."""
 
+import sys
 from collections.abc import Mapping
 from typing import Any
 
 from dbt.adapters.base.meta import available
 from dbt.adapters.contracts.relation import RelationConfig
-from dbt.adapters.events.types import AdapterEventWarning
+from dbt.adapters.events.types import AdapterEventInfo, AdapterEventWarning
 from dbt.adapters.spark.impl import SparkAdapter
-from dbt_common.events.functions import warn_or_error
+from dbt_common.events.functions import fire_event, warn_or_error
 
 from dbt.adapters.spark_dynamic import seeds
 from dbt.adapters.spark_dynamic.__version__ import version
-from dbt.adapters.spark_dynamic.config import SparkDynamicConfig
+from dbt.adapters.spark_dynamic.config import MATERIALIZATION, SparkDynamicConfig
 from dbt.adapters.spark_dynamic.connections import SparkDynamicConnectionManager
 from dbt.adapters.spark_dynamic.defaults import BUILT_BY_DBT, prefer_delta
-from dbt.adapters.spark_dynamic.dynamic_tables import DynamicTables, PlannedRefresh, request_for
+from dbt.adapters.spark_dynamic.dynamic_tables import DynamicTables, PlannedRefresh
 from dbt.adapters.spark_dynamic.operations import Operations
+from dbt.adapters.spark_dynamic.requests import request_for
 from dbt.adapters.spark_dynamic.responses import RefreshResponse
 from dbt.adapters.spark_dynamic.switching import drop_storage
 from dbt.adapters.spark_dynamic.warehouse import DbtWarehouse
 from spark_dynamic.apply.view import storage_behind
 from spark_dynamic.catalog import describe_relation
 from spark_dynamic.names import TableName
+from spark_dynamic.refresh.request import Request
 
 
 class SparkDynamicAdapter(SparkAdapter):
@@ -58,6 +61,9 @@ class SparkDynamicAdapter(SparkAdapter):
         """Note what a node wrote, and remove what a former dynamic table left behind."""
         node: Any = getattr(config, "model", None)
         materialized = node.config.get("materialized") if hasattr(node, "config") else None
+        if materialized == MATERIALIZATION:
+            # dbt calls this after a failure, too.
+            self._dynamic_tables.ended(TableName.of(node.schema, node.alias), sys.exc_info()[1])
         if materialized not in (*BUILT_BY_DBT, "view"):
             return
         table = TableName.of(node.schema, node.alias)
@@ -76,12 +82,26 @@ class SparkDynamicAdapter(SparkAdapter):
         """Warn as dbt does: shown, counted, an error under `--warn-error`."""
         warn_or_error(AdapterEventWarning(base_msg=message))
 
+    def tell(self, message: str) -> None:
+        """Say something on the screen and in the log."""
+        fire_event(AdapterEventInfo(base_msg=message))
+
     @available
-    def dynamic_table_plan(
+    def dynamic_table_request(
         self, model: Mapping[str, Any], relation: Any, sql: str, full_refresh: bool
-    ) -> PlannedRefresh:
+    ) -> Request:
+        """Say what is asked of a dynamic table in this run."""
+        return request_for(self, model, relation, sql, full_refresh)
+
+    @available
+    def dynamic_table_held(self, request: Request) -> RefreshResponse | None:
+        """Return what to report of a table that is not refreshed in this run; None if it is."""
+        return self._dynamic_tables.held(request)
+
+    @available
+    def dynamic_table_plan(self, request: Request) -> PlannedRefresh:
         """Find out what a dynamic table needs."""
-        return self._dynamic_tables.plan(request_for(self, model, relation, sql, full_refresh))
+        return self._dynamic_tables.plan(request)
 
     @available
     def dynamic_table_run(self, planned: PlannedRefresh) -> RefreshResponse:

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 import agate
 from dbt_common.exceptions import DbtDatabaseError, DbtRuntimeError
 
-from dbt.adapters.spark_dynamic.dynamic_tables import DynamicTables, request_for
+from dbt.adapters.spark_dynamic.dynamic_tables import DynamicTables
 from dbt.adapters.spark_dynamic.errors import RefreshError
+from dbt.adapters.spark_dynamic.requests import request_for
 from spark_dynamic.errors import EngineError, WarehouseError
 from spark_dynamic.refresh.explain import explain_refresh
 from spark_dynamic.refresh.plan import plan_refresh

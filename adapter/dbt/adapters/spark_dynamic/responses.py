@@ -1,11 +1,14 @@
 """What dbt prints and writes down about a refresh."""
 
 from dataclasses import dataclass
+from datetime import datetime
 
 from dbt.adapters.contracts.connection import AdapterResponse
 
 from spark_dynamic.clock import stamp
+from spark_dynamic.refresh.request import Request
 from spark_dynamic.refresh.run import Outcome
+from spark_dynamic.support import Reason
 
 
 @dataclass
@@ -43,6 +46,23 @@ def refresh_response(outcome: Outcome) -> RefreshResponse:
         rows_inserted=outcome.rows_inserted,
         rows_deleted=outcome.rows_deleted,
         data_timestamp=stamp(moment) if moment else None,
+    )
+
+
+def held_response(
+    line: str, request: Request, why: Reason, data_timestamp: datetime | None
+) -> RefreshResponse:
+    """Report a table that is not refreshed in this run; the line's first word is the action."""
+    action = line.split()[0]
+    return RefreshResponse(
+        _message=line,
+        code=action,
+        refresh_action=action,
+        refresh_mode=request.config.refresh_mode.value,
+        refresh_trigger=request.trigger,
+        reason_code=why.code,
+        reason=str(why),
+        data_timestamp=stamp(data_timestamp) if data_timestamp else None,
     )
 
 

@@ -89,7 +89,7 @@ def test_a_refresh_without_new_rows_brings_the_lag_down_too() -> None:
 )
 def test_how_a_table_stands(lag: Lag, known: Known, line: str, next_due: float | None) -> None:
     status = status_of(Situation(graph_of(a=lag), {"a": known}, at(120)), "a")
-    assert not_due_line(status) == line
+    assert not_due_line(status, at(0)) == line
     assert status.next_due == (None if next_due is None else at(next_due))
     assert status.data_timestamp == known.data_timestamp
 

@@ -1,0 +1,51 @@
+"""From a dbt model to a request."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from dbt.adapters.spark_dynamic.__version__ import version
+from dbt.adapters.spark_dynamic.asked import is_forced, is_partial
+from dbt.adapters.spark_dynamic.config import read_config
+from dbt.adapters.spark_dynamic.connections import RESULT_SETTINGS
+from spark_dynamic.names import TableName
+from spark_dynamic.refresh.request import Request
+
+if TYPE_CHECKING:
+    from dbt.adapters.spark_dynamic.impl import SparkDynamicAdapter
+
+# Besides ANSI mode and time zone, these change what a query returns.
+_FURTHER_SETTINGS = (
+    "spark.sql.caseSensitive", "spark.sql.timestampType", "spark.sql.mapKeyDedupPolicy",
+)  # fmt: skip
+_SETTING_FAMILIES = ("spark.sql.legacy.", "spark.sql.parser.", "spark.sql.decimalOperations.")
+
+
+def request_for(
+    adapter: "SparkDynamicAdapter",
+    model: Mapping[str, Any],
+    relation: Any,
+    sql: str,
+    full_refresh: bool,
+) -> Request:
+    """Translate a dbt model into a request."""
+    config = model["config"]
+    docs = config.get("persist_docs") or {}
+    columns = model.get("columns", {}).values() if docs.get("columns") else ()
+    chosen = adapter.config.credentials.server_side_parameters
+    keys = [*RESULT_SETTINGS, *_FURTHER_SETTINGS]
+    keys += [key for key in sorted(chosen) if key.startswith(_SETTING_FAMILIES)]
+    return Request(
+        model=model["unique_id"],
+        view=TableName.of(relation.schema, relation.identifier),
+        sql=sql.strip().removesuffix(";"),
+        schema=adapter.config.credentials.schema,
+        config=read_config(model),
+        settings={key: chosen[key] for key in keys if key in chosen},
+        engine_version=version,
+        full_refresh=full_refresh,
+        full_refresh_forbidden=config.get("full_refresh") is False,
+        leaves_no_state=is_partial(adapter),
+        is_forced=is_forced(adapter),
+        comment=model.get("description") if docs.get("relation") else None,
+        column_comments={c["name"]: c["description"] for c in columns if c.get("description")},
+    )

@@ -1,0 +1,129 @@
+"""Which dynamic tables this invocation refreshes, decided once, when its cycle opens."""
+
+from collections.abc import Collection
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
+
+from dbt.adapters.spark_dynamic.errors import RefreshError
+from dbt.adapters.spark_dynamic.project import Project, short_hash
+from dbt.adapters.spark_dynamic.responses import RefreshResponse, held_response
+from spark_dynamic.apply.storage import generations
+from spark_dynamic.frontier.state import KnownState
+from spark_dynamic.names import TableName
+from spark_dynamic.refresh.request import Request
+from spark_dynamic.schedule.causes import Why
+from spark_dynamic.schedule.due import what_is_due
+from spark_dynamic.schedule.known import Known
+from spark_dynamic.schedule.lateness import expected_lateness, lateness_of
+from spark_dynamic.schedule.remembered import Marks
+from spark_dynamic.schedule.situation import Asked, Situation
+from spark_dynamic.schedule.status import not_due_line, status_of
+from spark_dynamic.support import NONE, reason
+
+if TYPE_CHECKING:
+    from dbt.adapters.spark_dynamic.impl import SparkDynamicAdapter
+
+# The names of all relations in a schema; None if nobody has listed them.
+Listed = dict[str, Collection[str] | None]
+
+
+class RunSchedule:
+    """The verdicts on all dynamic tables of a project."""
+
+    def __init__(
+        self, project: Project, known: KnownState, now: datetime, asked: Asked, listed: Listed
+    ) -> None:
+        self.project = project
+        self.remembered = known.tables
+        self.situation = Situation(
+            graph=project.graph,
+            known=_known_now(project, known, listed),
+            now=now,
+            asked=asked,
+            lateness=expected_lateness(known.lateness.values()),
+        )
+        self.verdicts = what_is_due(self.situation)
+
+    @property
+    def lateness(self) -> dict[datetime, timedelta]:
+        """How long after a grid point this run came, if it found a table due by its period."""
+        late = lateness_of(self.situation, self.verdicts)
+        return {} if late is None else {self.situation.now: late}
+
+    def marks_of(self, request: Request) -> Marks:
+        """Return the marks of a model whose text was compiled."""
+        table = self.project.tables.get(str(request.view))
+        marks = table.marks if table else Marks()
+        return Marks(marks.definition, short_hash(request.sql), marks.config)
+
+    def held(self, request: Request) -> RefreshResponse | None:
+        """Return what to report of a table that is not refreshed now; None if it is."""
+        name = str(request.view)
+        verdict = self.verdicts.get(name)
+        if verdict is None or verdict.is_due:
+            return None
+        known = self.situation.known_of(name)
+        line, why = "", NONE
+        match verdict.why:
+            case Why.NOT_DUE:
+                if self._is_compiled_otherwise(request):
+                    return None
+                line = not_due_line(status_of(self.situation, name), self.situation.now)
+            case Why.WAITING:
+                line = f"WAITING for {', '.join(verdict.waits_for)}"
+            case Why.SUSPENDED_BY_A_PERSON:
+                why = reason(verdict.why, name)
+                line = f"SUSPENDED ({why.code})"
+            case _:
+                raise RefreshError(
+                    f"SUSPENDED: The last {known.errors_in_a_row} refreshes of {name} failed, so "
+                    "it is not tried any more. When the cause is mended, resume it with "
+                    f"dbt run-operation dynamic_table_resume --args "
+                    f"'{{models: {request.model.rpartition('.')[2]}}}'."
+                )
+        return held_response(line, request, why, known.data_timestamp)
+
+    def is_first_met(self, name: str) -> bool:
+        """Tell whether a table that is built by schedule has to be written down now."""
+        known, verdict = self.situation.known_of(name), self.verdicts.get(name)
+        is_held = verdict is not None and verdict.why is Why.NOT_DUE
+        return is_held and not known.timestamps and known.seen_at is None
+
+    def _is_compiled_otherwise(self, request: Request) -> bool:
+        """Tell whether a text is another than at the last refresh, by a variable for instance."""
+        found = self.remembered.get(str(request.view))
+        then = found.marks.text if found else ""
+        return bool(then) and then != self.marks_of(request).text
+
+
+def _known_now(project: Project, known: KnownState, listed: Listed) -> dict[str, Known]:
+    found = {}
+    for name, table in project.tables.items():
+        remembered = known.tables.get(name)
+        if remembered is None:
+            continue
+        now = remembered.now(table.marks)
+        if _is_gone(table.name, listed):
+            now = replace(now, timestamps=(), durations=())
+        found[name] = now
+    return found
+
+
+def _is_gone(name: TableName, listed: Listed) -> bool:
+    """Tell whether somebody dropped a table, as far as anyone has looked."""
+    tables = listed.get(name.schema)
+    if tables is None:
+        return False
+    return name.name not in tables or not generations(name, tables)
+
+
+def listed_relations(adapter: "SparkDynamicAdapter", project: Project) -> Listed:
+    """Return what dbt's cache lists of the project's schemas; nothing is asked for it."""
+    schemas = {table.name.schema for table in project.tables.values()}
+    return {
+        schema: {r.identifier.lower() for r in adapter.cache.get_relations(None, schema)}
+        if (None, schema) in adapter.cache
+        else None
+        for schema in schemas
+    }

@@ -1,0 +1,189 @@
+"""A dbt project on the fake Spark: real manifests and the adapter's own code, no dbt run."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import timedelta
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from dbt.artifacts.resources.v1.model import ModelConfig
+from dbt.contracts.files import FileHash
+from dbt.contracts.graph.manifest import Manifest, ManifestMetadata
+from dbt.contracts.graph.nodes import ModelNode
+from dbt.selected_resources import set_selected_resources
+from fake_delta import DeltaTable, Snapshot
+from fake_shop import Shop, small_shop
+from fake_warehouse import FakeSpark, FakeWarehouse
+
+from dbt.adapters.spark_dynamic import dynamic_tables
+from dbt.adapters.spark_dynamic.config import SparkDynamicConfig
+from dbt.adapters.spark_dynamic.dynamic_tables import DynamicTables
+from dbt.adapters.spark_dynamic.errors import RefreshError
+from dbt.adapters.spark_dynamic.requests import request_for
+from dbt.adapters.spark_dynamic.responses import RefreshResponse
+from spark_dynamic.frontier.state import StateRow
+from spark_dynamic.names import TableName
+from spark_dynamic.refresh.request import Request
+
+
+class StateWarehouse(FakeWarehouse):
+    """A session that can also write to the state table, whose rows are kept elsewhere."""
+
+    def _answer(self, sql: str) -> list[dict[str, Any]]:
+        if sql.startswith("CREATE SCHEMA IF NOT EXISTS"):
+            return []
+        if sql.startswith("CREATE TABLE IF NOT EXISTS"):
+            name = TableName("shop", "dynamic_table_refreshes")
+            table = DeltaTable(name, "/state")
+            table.commit(self.spark.tick(0.001), "CREATE TABLE", Snapshot((), ()), {})
+            self.spark.entries[name] = table
+            return []
+        if sql.startswith("INSERT INTO `shop`.`dynamic_table_refreshes`"):
+            table = self.spark.table("shop.dynamic_table_refreshes")
+            table.commit(self.spark.tick(0.001), "WRITE", table.newest, self.settings)
+            return []
+        return super()._answer(sql)
+
+
+class Cache:
+    """dbt's list of what exists, as old as the run."""
+
+    def __init__(self, spark: FakeSpark) -> None:
+        self._names = list(spark.entries)
+
+    def __contains__(self, schema: tuple[None, str]) -> bool:
+        return True
+
+    def get_relations(self, database: None, schema: str) -> list[Any]:
+        return [SimpleNamespace(identifier=n.name) for n in self._names if n.schema == schema]
+
+
+@dataclass
+class DbtShop:
+    """A shop whose models are run as dbt does it; `{ref}` stands for a model in a text."""
+
+    shop: Shop
+    configs: dict[str, dict[str, Any]] = field(default_factory=dict)
+    rows: list[StateRow] = field(default_factory=list)
+    told: list[str] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+    flags: dict[str, Any] = field(default_factory=dict)
+    variables: dict[str, Any] = field(default_factory=dict)
+    # What a variable of the project makes of the texts.
+    suffix: str = ""
+    statements: dict[str, list[str]] = field(default_factory=dict)
+
+    @property
+    def spark(self) -> FakeSpark:
+        return self.shop.spark
+
+    def model(self, name: str, sql: str, **config: Any) -> None:
+        self.shop.models[name] = sql
+        self.configs[name] = {"materialized": "dynamic_table", **config}
+
+    def manifest(self) -> Manifest:
+        nodes = [self._node(name) for name in self.shop.models]
+        return Manifest(
+            nodes={node.unique_id: node for node in nodes},
+            metadata=ManifestMetadata(adapter_type="spark_dynamic"),
+        )
+
+    def _node(self, name: str) -> ModelNode:
+        sql = self.shop.models[name]
+        config = ModelConfig.from_dict({}).update_from(
+            dict(self.configs[name]), SparkDynamicConfig, validate=False
+        )
+        read = [m for m in self.shop.models if m != name and f"shop.{m}" in sql]
+        return ModelNode.from_dict(
+            {
+                "resource_type": "model",
+                "unique_id": f"model.shop.{name}",
+                "name": name,
+                "alias": name,
+                "package_name": "shop",
+                "path": f"{name}.sql",
+                "original_file_path": f"models/{name}.sql",
+                "fqn": ["shop", name],
+                "database": None,
+                "schema": "shop",
+                "checksum": FileHash.empty().to_dict(),
+                "raw_code": sql,
+                "language": "sql",
+                "depends_on": {"macros": [], "nodes": [f"model.shop.{m}" for m in read]},
+                "config": config.finalize_and_validate().to_dict(omit_none=True),
+            }
+        )
+
+    def adapter(self, manifest: Manifest | None = None) -> Any:
+        credentials = SimpleNamespace(
+            schema="shop", state_schema=None, server_side_parameters=self.shop.settings
+        )
+        return SimpleNamespace(
+            config=SimpleNamespace(
+                credentials=credentials,
+                args=SimpleNamespace(**self.flags),
+                cli_vars=self.variables,
+                vars=None,
+            ),
+            spark=self.spark,
+            cache=Cache(self.spark),
+            warn=self.warnings.append,
+            tell=self.told.append,
+            _macro_resolver=manifest or self.manifest(),
+        )
+
+    def request(self, adapter: Any, name: str) -> Request:
+        node = adapter._macro_resolver.nodes[f"model.shop.{name}"]
+        sql = node.raw_code + self.suffix
+        full = bool(self.flags.get("FULL_REFRESH"))
+        relation = SimpleNamespace(schema="shop", identifier=name)
+        return request_for(adapter, node.to_dict(), relation, sql, full)
+
+    def run(self, *names: str, after: float = 60) -> dict[str, str]:
+        """Run models, or all; return each one's line, or the error's first line."""
+        return {name: str(found) for name, found in self.responses(*names, after=after).items()}
+
+    def responses(self, *names: str, after: float = 60) -> dict[str, RefreshResponse | str]:
+        self.spark.tick(after)
+        chosen = [name for name in self.shop.models if not names or name in names]
+        set_selected_resources({f"model.shop.{name}" for name in chosen})
+        adapter = self.adapter()
+        tables = DynamicTables(adapter)
+        found: dict[str, RefreshResponse | str] = {}
+        for name in chosen:
+            if self.configs[name]["materialized"] == "view":
+                self.spark.create_view(f"shop.{name}", self.shop.models[name])
+                continue
+            begin = len(self.spark.log)
+            try:
+                request = self.request(adapter, name)
+                response = tables.held(request)
+                found[name] = response or tables.run(tables.plan(request))
+            except RefreshError as error:
+                found[name] = str(error.msg).splitlines()[0]
+            self.statements[name] = self.spark.log[begin:]
+        tables.flush()
+        return found
+
+
+@contextmanager
+def dbt_shop(monkeypatch: pytest.MonkeyPatch) -> Iterator[DbtShop]:
+    """Yield a shop; the adapter's sessions are fake ones."""
+    made = DbtShop(small_shop())
+    # Every period up to 48 · 2¹⁰ seconds has a point here.
+    made.spark.clock += timedelta(seconds=-made.spark.clock.timestamp() % (48 * 2**10))
+    monkeypatch.setattr(
+        dynamic_tables, "DbtWarehouse", lambda adapter: StateWarehouse(adapter.spark)
+    )
+    append = dynamic_tables.append_rows
+
+    def append_and_keep(table: TableName, rows: list[StateRow]) -> str:
+        made.rows += rows
+        return append(table, rows)
+
+    monkeypatch.setattr(dynamic_tables, "append_rows", append_and_keep)
+    monkeypatch.delenv("SPARK_DYNAMIC_REFRESH", raising=False)
+    yield made
+    set_selected_resources(set())

@@ -1,0 +1,238 @@
+"""`dbt run` with target lags, from the manifest to the state table, on a fake Spark."""
+
+import json
+from collections.abc import Iterator
+
+import pytest
+from fake_dbt import DbtShop, dbt_shop
+
+TOTALS = "select customer, sum(amount) as total from shop.orders group by customer"
+REPORT = "select max(total) as best from shop.totals"
+
+
+@pytest.fixture
+def shop(monkeypatch: pytest.MonkeyPatch) -> Iterator[DbtShop]:
+    with dbt_shop(monkeypatch) as made:
+        yield made
+
+
+def actions(found: dict[str, str]) -> dict[str, str]:
+    return {name: line.split()[0] for name, line in found.items()}
+
+
+def test_a_table_within_its_lag_is_not_touched(shop: DbtShop) -> None:
+    shop.model("totals", TOTALS, target_lag="10 minutes")
+    assert shop.run() == {"totals": "FULL +2 -0 (INITIAL_BUILD)"}
+    shop.spark.write("shop.orders").append((4, 20, 100))
+    appended = len(shop.rows)
+    assert shop.run() == {"totals": "NOT_DUE lag 1m 4s of 10m"}
+    # One look at the state table opens the cycle; nothing is asked or written for the table.
+    assert shop.statements["totals"] == ["DESCRIBE HISTORY `shop`.`dynamic_table_refreshes`"]
+    assert len(shop.rows) == appended
+    # The period of ten minutes is 6 m 24 s.
+    assert shop.run(after=330)["totals"].startswith("FULL +2 -2")
+    assert shop.shop.is_right("totals")
+
+
+def test_how_to_force_is_said_once_per_run(shop: DbtShop) -> None:
+    for name in ("a", "b"):
+        shop.model(name, TOTALS, target_lag="10 minutes")
+    shop.run()
+    assert shop.told == []
+    shop.run()
+    assert len(shop.told) == 1 and "SPARK_DYNAMIC_REFRESH=all" in shop.told[0]
+
+
+def test_the_response_keeps_the_contract(shop: DbtShop) -> None:
+    shop.model("totals", TOTALS, target_lag="10 minutes", refresh_mode="full")
+    built = shop.responses()["totals"]
+    held = shop.responses()["totals"]
+    assert not isinstance(built, str) and not isinstance(held, str)
+    assert held.to_dict() == {
+        "_message": "NOT_DUE lag 1m 3s of 10m",
+        "code": "NOT_DUE",
+        "rows_affected": None,
+        "query_id": None,
+        "refresh_action": "NOT_DUE",
+        "refresh_mode": "full",
+        "refresh_trigger": "SCHEDULED",
+        "reason_code": "",
+        "reason": "",
+        "statements": 0,
+        "rows_inserted": None,
+        "rows_deleted": None,
+        "data_timestamp": built.data_timestamp,
+    }
+
+
+def test_a_table_without_lag_is_refreshed_by_every_run(shop: DbtShop) -> None:
+    shop.model("totals", TOTALS)
+    shop.run()
+    assert shop.run() == {"totals": "NO_DATA"}
+    shop.spark.write("shop.orders").append((4, 20, 100))
+    assert actions(shop.run()) == {"totals": "FULL"}
+
+
+def test_a_chain_is_refreshed_together_and_at_one_moment(shop: DbtShop) -> None:
+    shop.model("totals", TOTALS, target_lag="downstream")
+    shop.model("report", REPORT, target_lag="10 minutes")
+    shop.run()
+    assert actions(shop.run()) == {"totals": "NOT_DUE", "report": "NOT_DUE"}
+    shop.spark.write("shop.orders").append((4, 20, 100))
+    found = shop.responses(after=400)
+    moments = {r.data_timestamp for r in found.values() if not isinstance(r, str)}
+    assert len(moments) == 1
+    assert shop.shop.is_right("report")
+
+
+def test_upstreams_are_found_through_views(shop: DbtShop) -> None:
+    shop.model("totals", TOTALS, target_lag="downstream")
+    shop.model("large", "select * from shop.totals where total > 5", materialized="view")
+    shop.model("report", "select max(total) as best from shop.large", target_lag="1 hour")
+    shop.run()
+    # Without the view in between, nobody would read `totals`, and it would never be due.
+    shop.spark.write("shop.orders").append((4, 20, 100))
+    assert set(actions(shop.run(after=3600)).values()) == {"FULL"}
+
+
+def test_everything_that_is_selected_can_be_forced(
+    shop: DbtShop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shop.model("totals", TOTALS, target_lag="10 minutes")
+    shop.run()
+    monkeypatch.setenv("SPARK_DYNAMIC_REFRESH", "all")
+    found = shop.responses()["totals"]
+    assert not isinstance(found, str)
+    assert (found.refresh_action, found.refresh_trigger) == ("NO_DATA", "MANUAL")
+    monkeypatch.delenv("SPARK_DYNAMIC_REFRESH")
+    assert actions(shop.run(after=1)) == {"totals": "NOT_DUE"}
+    shop.variables = {"refresh": "all"}
+    assert actions(shop.run(after=1)) == {"totals": "NO_DATA"}
+    # The environment is the nearer one.
+    monkeypatch.setenv("SPARK_DYNAMIC_REFRESH", "due")
+    assert actions(shop.run(after=1)) == {"totals": "NOT_DUE"}
+
+
+def test_a_wrong_word_in_the_environment_is_refused(
+    shop: DbtShop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shop.model("totals", TOTALS)
+    monkeypatch.setenv("SPARK_DYNAMIC_REFRESH", "everything")
+    with pytest.raises(Exception, match="SPARK_DYNAMIC_REFRESH: 'everything'. Expected 'all'"):
+        shop.run()
+
+
+def test_full_refresh_refreshes_what_is_not_due(shop: DbtShop) -> None:
+    shop.model("totals", TOTALS, target_lag="10 minutes")
+    shop.run()
+    shop.flags["FULL_REFRESH"] = True
+    assert shop.run() == {"totals": "FULL +2 -2 (REQUESTED)"}
+
+
+@pytest.mark.parametrize("flag", ["EMPTY", "SAMPLE"])
+def test_an_empty_run_is_never_too_early_and_leaves_a_table_that_is_due(
+    shop: DbtShop, flag: str
+) -> None:
+    shop.model("totals", TOTALS, target_lag="10 minutes")
+    shop.run()
+    shop.flags[flag] = True
+    assert "EMPTY_RUN" in shop.run()["totals"]
+    shop.flags.clear()
+    assert "AFTER_EMPTY_RUN" in shop.run()["totals"]
+    assert actions(shop.run()) == {"totals": "NOT_DUE"}
+
+
+def test_an_edited_model_is_due_at_once(shop: DbtShop) -> None:
+    shop.model("totals", TOTALS, target_lag="10 minutes")
+    shop.run()
+    shop.shop.models["totals"] = TOTALS.replace("sum(", "max(")
+    assert "DEFINITION_CHANGED" in shop.run()["totals"]
+    assert actions(shop.run()) == {"totals": "NOT_DUE"}
+
+
+def test_so_is_one_whose_view_was_edited(shop: DbtShop) -> None:
+    shop.model("cheap", "select * from shop.orders where amount < 8", materialized="view")
+    shop.model("totals", TOTALS.replace("orders", "cheap"), target_lag="10 minutes")
+    shop.run()
+    assert actions(shop.run()) == {"totals": "NOT_DUE"}
+    shop.shop.models["cheap"] = "select * from shop.orders where amount < 9"
+    assert "DEFINITION_CHANGED" in shop.run()["totals"]
+
+
+def test_so_is_one_whose_text_changed_with_a_variable(shop: DbtShop) -> None:
+    shop.model("totals", TOTALS, target_lag="10 minutes")
+    shop.run()
+    shop.suffix = " having sum(amount) > 10"
+    assert "DEFINITION_CHANGED" in shop.run()["totals"]
+    assert actions(shop.run()) == {"totals": "NOT_DUE"}
+
+
+def test_a_reconfigured_model_is_due_but_not_for_another_lag(shop: DbtShop) -> None:
+    shop.model("totals", TOTALS, target_lag="10 minutes")
+    shop.run()
+    shop.configs["totals"]["target_lag"] = "20 minutes"
+    assert shop.run() == {"totals": "NOT_DUE lag 1m 3s of 20m"}
+    shop.configs["totals"]["tblproperties"] = {"team": "sales"}
+    assert actions(shop.run()) == {"totals": "NO_DATA"}
+    assert shop.shop.storage("totals").properties["team"] == "sales"
+    assert actions(shop.run()) == {"totals": "NOT_DUE"}
+
+
+@pytest.mark.parametrize("what", ["shop.totals", "shop.totals__dyn"])
+def test_a_table_that_was_dropped_is_due(shop: DbtShop, what: str) -> None:
+    shop.model("totals", TOTALS, target_lag="10 minutes")
+    shop.run()
+    shop.spark.drop(what)
+    shop.run()
+    assert shop.shop.is_right("totals")
+
+
+def test_after_the_state_table_was_lost_everything_is_looked_at(shop: DbtShop) -> None:
+    shop.model("totals", TOTALS, target_lag="10 minutes")
+    shop.run()
+    shop.spark.drop("shop.dynamic_table_refreshes")
+    assert shop.run() == {"totals": "NO_DATA"}
+    assert [row.refresh_action for row in shop.rows] == ["FULL", "FULL", "NO_DATA"]
+    assert actions(shop.run()) == {"totals": "NOT_DUE"}
+
+
+def test_an_upstream_that_is_not_selected_is_waited_for(shop: DbtShop) -> None:
+    shop.model("totals", TOTALS, target_lag="10 minutes")
+    shop.model("report", REPORT, target_lag="10 minutes")
+    shop.run()
+    shop.spark.write("shop.orders").append((4, 20, 100))
+    assert shop.run("report", after=400) == {"report": "WAITING for shop.totals"}
+    assert set(actions(shop.run(after=1)).values()) == {"FULL"}
+
+
+def test_it_is_remembered_how_late_runs_come(shop: DbtShop) -> None:
+    shop.model("totals", TOTALS, target_lag="10 minutes")
+    found = [actions(shop.run(after=250))["totals"] for _ in range(10)]
+    assert "NOT_DUE" in found
+    commits = shop.spark.table("shop.dynamic_table_refreshes").commits
+    samples = json.loads(commits[-1].user_metadata or "")["lateness"]
+    # The first build is due because it is missing, which says nothing about runs.
+    assert len(samples) == len(found) - found.count("NOT_DUE") - 1
+
+
+# Built by schedule
+
+
+def test_a_first_build_by_schedule_comes_at_the_next_grid_point(shop: DbtShop) -> None:
+    shop.model("totals", TOTALS, target_lag="10 minutes", initialize="on_schedule")
+    assert shop.run(after=84) == {"totals": "NOT_DUE first build in 4m 59s"}
+    assert [row.refresh_action for row in shop.rows] == ["NOT_DUE"]
+    assert shop.run(after=200)["totals"].startswith("NOT_DUE first build in 1m 3")
+    assert len(shop.rows) == 1
+    assert shop.run(after=110) == {"totals": "FULL +2 -0 (INITIAL_BUILD)"}
+
+
+def test_a_first_build_by_schedule_comes_with_a_consumer_that_needs_it(shop: DbtShop) -> None:
+    shop.model("totals", TOTALS, target_lag="10 minutes", initialize="on_schedule")
+    shop.model("report", REPORT, target_lag="10 minutes")
+    assert set(actions(shop.run()).values()) == {"FULL"}
+
+
+def test_without_a_lag_there_is_no_schedule_to_wait_for(shop: DbtShop) -> None:
+    shop.model("totals", TOTALS, initialize="on_schedule")
+    assert actions(shop.run()) == {"totals": "FULL"}
