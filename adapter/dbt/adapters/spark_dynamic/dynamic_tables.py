@@ -1,6 +1,8 @@
 """Dynamic tables in a dbt run: one cycle per invocation, and the state table at its end."""
 
 import threading
+from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
@@ -30,7 +32,7 @@ from spark_dynamic.refresh.cycle import Cycle
 from spark_dynamic.refresh.plan import Plan, plan_refresh
 from spark_dynamic.refresh.request import Request
 from spark_dynamic.refresh.run import Outcome, run_plan
-from spark_dynamic.schedule.remembered import NOT_DUE
+from spark_dynamic.schedule.remembered import NOT_DUE, remember
 from spark_dynamic.schedule.situation import Asked
 
 if TYPE_CHECKING:
@@ -170,20 +172,30 @@ class DynamicTables:
     def look(self) -> tuple[Cycle, DbtWarehouse]:
         """Return a cycle for looking only: nothing of it is kept or written down."""
         warehouse = DbtWarehouse(self._adapter)
-        return Cycle(_invocation_id(), warehouse.now(), self._known_state(warehouse)), warehouse
+        with self._lock:
+            known = self._known_so_far()
+        known = known or self._known_state(warehouse)
+        return Cycle(_invocation_id(), warehouse.now(), known), warehouse
 
-    def schedule(self, cycle: Cycle, asked: Asked | None = None) -> RunSchedule:
-        """Decide which tables are due in a cycle."""
+    def begin(self, asks: Callable[[Project], Asked]) -> RunSchedule:
+        """Open a cycle for something else than what dbt has selected."""
+        return self._open(DbtWarehouse(self._adapter), asks)[1]
+
+    def schedule(self, cycle: Cycle, asked: Asked) -> RunSchedule:
+        """Decide which tables are due in a cycle; dbt's list of what exists may be too old."""
+        return RunSchedule(self._project(), cycle.known, cycle.data_timestamp, asked, {})
+
+    def _project(self) -> Project:
         # dbt gives every adapter its manifest, as the place to look for macros.
         manifest: Any = self._adapter._macro_resolver
-        project = Project(manifest)
-        return RunSchedule(
-            project,
-            cycle.known,
-            cycle.data_timestamp,
-            asked or asked_for(self._adapter, project),
-            listed_relations(self._adapter, project),
-        )
+        return Project(manifest)
+
+    def _known_so_far(self) -> KnownState | None:
+        """Return what is known with what this invocation did, which nobody has written yet."""
+        if self._cycle is None:
+            return None
+        known, events = self._cycle.known, [row.event for row in self._cycle.events]
+        return replace(known, tables=remember(known.tables, events))
 
     def flush(self) -> None:
         """Append the events of this invocation to the state table, in one statement."""
@@ -191,23 +203,25 @@ class DynamicTables:
             cycle, self._cycle = self._cycle, None
             schedule, self._schedule = self._schedule, None
             self._written.clear()
-        if cycle is not None and cycle.events:
+        if cycle is None or not cycle.events:
+            return
+        try:
             self.write_down(cycle, schedule)
+        except WarehouseError as error:
+            # The commits hold the same facts; the next run writes them again.
+            where = self.state_table
+            self._adapter.warn(f"The refreshes could not be written to {where}: {error}")
 
     def write_down(self, cycle: Cycle, schedule: RunSchedule | None = None) -> None:
         """Append the events of a cycle to the state table."""
         warehouse = DbtWarehouse(self._adapter)
         table = self.state_table
         late = schedule.lateness if schedule else {}
-        try:
-            if not cycle.known.exists:
-                warehouse.execute(f"CREATE SCHEMA IF NOT EXISTS {quote(table.schema)}")
-                warehouse.execute(create_state_table(table))
-            with carrying(warehouse, state_metadata(cycle.known, cycle.events, late)):
-                warehouse.execute(append_rows(table, cycle.events))
-        except WarehouseError as error:
-            # The commits hold the same facts; the next run writes them again.
-            self._adapter.warn(f"The refreshes could not be written to {table}: {error}")
+        if not cycle.known.exists:
+            warehouse.execute(f"CREATE SCHEMA IF NOT EXISTS {quote(table.schema)}")
+            warehouse.execute(create_state_table(table))
+        with carrying(warehouse, state_metadata(cycle.known, cycle.events, late)):
+            warehouse.execute(append_rows(table, cycle.events))
 
     @property
     def state_table(self) -> TableName:
@@ -215,14 +229,21 @@ class DynamicTables:
         credentials = self._adapter.config.credentials
         return TableName.of(credentials.state_schema or credentials.schema, STATE_TABLE)
 
-    def _open(self, warehouse: DbtWarehouse) -> tuple[Cycle, RunSchedule]:
+    def _open(
+        self, warehouse: DbtWarehouse, asks: Callable[[Project], Asked] | None = None
+    ) -> tuple[Cycle, RunSchedule]:
         with self._lock:
             if self._cycle is None or self._schedule is None:
                 known = self._known_state(warehouse)
                 cycle = Cycle(_invocation_id(), warehouse.now(), known)
                 for table, at in self._written.items():
                     cycle.note_written(table, at)
-                self._schedule, self._cycle = self.schedule(cycle), cycle
+                project = self._project()
+                asked = asks(project) if asks else asked_for(self._adapter, project)
+                listed = listed_relations(self._adapter, project)
+                moment = cycle.data_timestamp
+                self._schedule = RunSchedule(project, known, moment, asked, listed)
+                self._cycle = cycle
             return self._cycle, self._schedule
 
     def _known_state(self, warehouse: DbtWarehouse) -> KnownState:

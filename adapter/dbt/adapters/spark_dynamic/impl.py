@@ -19,6 +19,7 @@ from dbt.adapters.spark_dynamic.dynamic_tables import DynamicTables, PlannedRefr
 from dbt.adapters.spark_dynamic.operations import Operations
 from dbt.adapters.spark_dynamic.requests import request_for
 from dbt.adapters.spark_dynamic.responses import RefreshResponse
+from dbt.adapters.spark_dynamic.schedule_operations import ScheduleOperations, aligned
 from dbt.adapters.spark_dynamic.switching import drop_storage
 from dbt.adapters.spark_dynamic.warehouse import DbtWarehouse
 from spark_dynamic.apply.view import storage_behind
@@ -122,6 +123,46 @@ class SparkDynamicAdapter(SparkAdapter):
     def dynamic_table_forecast(self, select: Any = None, exclude: Any = None) -> Any:
         """Return what a run of a selection would do."""
         return Operations(self, self._dynamic_tables).forecast(select, exclude)
+
+    @available.parse(lambda *_: [])
+    def dynamic_table_suspend(self, models: Any) -> Any:
+        """Keep tables from being refreshed until they are resumed."""
+        return ScheduleOperations(self, self._dynamic_tables).suspend(models)
+
+    @available.parse(lambda *_: [])
+    def dynamic_table_resume(self, models: Any) -> Any:
+        """Let suspended tables be refreshed again."""
+        return ScheduleOperations(self, self._dynamic_tables).resume(models)
+
+    @available.parse(lambda *_: [])
+    def dynamic_table_refresh(self, models: Any) -> Any:
+        """Refresh tables now, with the dynamic tables that they are made of."""
+        return ScheduleOperations(self, self._dynamic_tables).refresh(models)
+
+    @available.parse(lambda *_: [])
+    def dynamic_table_status(self, models: Any = None) -> Any:
+        """Return how dynamic tables stand: lag, target, when they are due."""
+        return ScheduleOperations(self, self._dynamic_tables).status(models)
+
+    @available.parse(lambda *_: [])
+    def dynamic_table_lag_problems(self, model: str) -> Any:
+        """Return what keeps a table from being within its target lag."""
+        return ScheduleOperations(self, self._dynamic_tables).lag_problems(model)
+
+    @available.parse(lambda *_: [])
+    def dynamic_table_error_problems(self, model: str) -> Any:
+        """Return one row if the last refresh of a table failed."""
+        return ScheduleOperations(self, self._dynamic_tables).error_problems(model)
+
+    @available.parse(lambda *_: [])
+    def dynamic_table_targets(self) -> Any:
+        """Return the target lag of each dynamic table of the project, in seconds."""
+        return ScheduleOperations(self, self._dynamic_tables).targets()
+
+    @available.parse(lambda *_: "")
+    def dynamic_table_text(self, table: Any) -> str:
+        """Return a table as text, its columns below each other."""
+        return aligned(table)
 
     @available
     def seed_columns(self, model: Mapping[str, Any], rows: Any) -> list[list[str]]:

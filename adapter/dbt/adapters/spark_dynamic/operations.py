@@ -12,6 +12,7 @@ from dbt.adapters.spark_dynamic.dynamic_tables import DynamicTables
 from dbt.adapters.spark_dynamic.errors import RefreshError
 from dbt.adapters.spark_dynamic.requests import request_for
 from spark_dynamic.errors import EngineError, WarehouseError
+from spark_dynamic.names import TableName
 from spark_dynamic.refresh.explain import explain_refresh
 from spark_dynamic.refresh.plan import plan_refresh
 from spark_dynamic.refresh.request import Request
@@ -33,21 +34,21 @@ class Operations:
     def verify(self, model: str) -> agate.Table:
         """Return the differing rows: where they are, how many copies, and their values."""
         cycle, warehouse = self._tables.look()
-        with _reported():
+        with reported():
             found = verify(self._request(self._node(model)), cycle, warehouse)
         rows = [
             ["only in the table" if copies > 0 else "only in the query", abs(copies), *values]
             for copies, values in found.differing
         ]
-        return _table(["side", "copies", *found.columns], rows)
+        return text_table(["side", "copies", *found.columns], rows)
 
     def explain(self, model: str) -> agate.Table:
         """Return what a refresh of one model would do, line by line."""
         cycle, warehouse = self._tables.look()
-        with _reported():
+        with reported():
             plan = plan_refresh(self._request(self._node(model)), cycle, warehouse)
             lines = explain_refresh(plan, cycle, warehouse)
-        return _table(["part", "text"], [[line.part, line.text] for line in lines])
+        return text_table(["part", "text"], [[line.part, line.text] for line in lines])
 
     def forecast(self, select: Any, exclude: Any) -> agate.Table:
         """Return one line per dynamic table of a selection: what a run would do with it."""
@@ -69,7 +70,7 @@ class Operations:
             if action not in ("NO_DATA", "COVERED"):
                 writing.add(node.unique_id)
             rows.append([f"{node.schema}.{node.alias}", action, why])
-        return _table(["table", "action", "reason"], rows)
+        return text_table(["table", "action", "reason"], rows)
 
     @property
     def _manifest(self) -> Any:
@@ -101,13 +102,16 @@ class Operations:
         from dbt.graph.selector import ResourceTypeSelector
 
         graph = Compiler(self._adapter.config).compile(self._manifest, write=False)
-        spec = parse_difference(_list(select), _list(exclude))
+        spec = parse_difference(as_list(select), as_list(exclude))
         selector = ResourceTypeSelector(graph, self._manifest, None, [NodeType.Model])
         chosen = selector.get_selected(spec)
         above = {id: graph.graph.predecessors(id) for id in graph.nodes()}
         known = {node.unique_id: node for node in self._dynamic()}
         order = TopologicalSorter(above).static_order()
         return [known[id] for id in order if id in chosen and id in known]
+
+    def _relation(self, node: Any) -> str:
+        return str(TableName.of(node.schema, node.alias))
 
     def _request(self, node: Any) -> Request:
         """Compile a model as `dbt run` would."""
@@ -120,20 +124,22 @@ class Operations:
         return request_for(self._adapter, compiled.to_dict(), relation, text, False)
 
 
-def _list(value: Any) -> list[str] | None:
+def as_list(value: Any) -> list[str] | None:
+    """Return a list, whether one name was given or several; None if none was."""
     if not value:
         return None
     return [value] if isinstance(value, str) else list(value)
 
 
-def _table(names: list[str], rows: Rows) -> agate.Table:
+def text_table(names: list[str], rows: Rows) -> agate.Table:
     """Return a table of texts; numbers of copies stay numbers."""
     texts = [[None if value is None else str(value) for value in row] for row in rows]
     return agate.Table(texts, names, [agate.Text()] * len(names))
 
 
 @contextmanager
-def _reported() -> Any:
+def reported() -> Any:
+    """Let dbt show the engine's errors."""
     try:
         yield
     except EngineError as error:

@@ -44,7 +44,19 @@ class StateWarehouse(FakeWarehouse):
             table = self.spark.table("shop.dynamic_table_refreshes")
             table.commit(self.spark.tick(0.001), "WRITE", table.newest, self.settings)
             return []
+        if "FROM `shop`.`dynamic_table_refreshes`" in sql:
+            return [_shown(row) for row in self.spark.state_rows]  # type: ignore[attr-defined]
         return super()._answer(sql)
+
+
+def _shown(row: StateRow) -> dict[str, Any]:
+    moments = {"started": row.started_at, "ended": row.ended_at, "moment": row.data_timestamp}
+    return {
+        "relation": row.relation,
+        "action": row.refresh_action,
+        "state": row.state,
+        **{k: m and round(m.timestamp() * 1_000_000) for k, m in moments.items()},
+    }
 
 
 class Cache:
@@ -172,6 +184,7 @@ class DbtShop:
 def dbt_shop(monkeypatch: pytest.MonkeyPatch) -> Iterator[DbtShop]:
     """Yield a shop; the adapter's sessions are fake ones."""
     made = DbtShop(small_shop())
+    made.spark.state_rows = made.rows  # type: ignore[attr-defined]
     # Every period up to 48 · 2¹⁰ seconds has a point here.
     made.spark.clock += timedelta(seconds=-made.spark.clock.timestamp() % (48 * 2**10))
     monkeypatch.setattr(

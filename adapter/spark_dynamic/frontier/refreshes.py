@@ -1,0 +1,40 @@
+"""The refreshes of a period, read back from the state table."""
+
+from collections.abc import Iterable, Mapping
+from datetime import datetime, timedelta
+from typing import Any
+
+from spark_dynamic.names import TableName
+from spark_dynamic.schedule.grid import EPOCH
+from spark_dynamic.schedule.known import Refresh
+
+_MICROSECOND = timedelta(microseconds=1)
+
+
+def refreshes_since(table: TableName, since: datetime) -> str:
+    """Return the query for all rows that ended after a moment; moments come as numbers."""
+    return (
+        "SELECT relation, refresh_action AS action, state, unix_micros(started_at) AS started, "
+        "unix_micros(ended_at) AS ended, unix_micros(data_timestamp) AS moment "
+        f"FROM {table.sql} WHERE unix_micros(ended_at) >= {(since - EPOCH) // _MICROSECOND}"
+    )
+
+
+def read_refreshes(rows: Iterable[Mapping[str, Any]]) -> dict[str, list[Refresh]]:
+    """Return the refreshes of each table, as the query gave them."""
+    found: dict[str, list[Refresh]] = {}
+    for row in rows:
+        moment = row["moment"]
+        refresh = Refresh(
+            action=row["action"] or "",
+            started_at=_moment(row["started"]),
+            ended_at=_moment(row["ended"]),
+            data_timestamp=None if moment is None else _moment(moment),
+            succeeded=row["state"] == "SUCCEEDED",
+        )
+        found.setdefault(row["relation"], []).append(refresh)
+    return found
+
+
+def _moment(micros: int) -> datetime:
+    return EPOCH + int(micros) * _MICROSECOND
