@@ -85,7 +85,7 @@ def test_the_made_up_columns_are_typed_like_those_of_the_state_table() -> None:
 
 
 def test_every_column_of_the_history_is_described() -> None:
-    [described] = yaml.safe_load((MODEL.parent / "schema.yml").read_text())["models"]
+    described, _ = yaml.safe_load((MODEL.parent / "schema.yml").read_text())["models"]
     assert described["name"] == MODEL.stem
     assert [c["name"] for c in described["columns"]] == rendered(has_state=True).named_selects
     assert all(column["description"] for column in described["columns"])

@@ -101,14 +101,14 @@ class ScheduleOperations(Operations):
         return text_table(["problem"], [[text]] if errors else [])
 
     def targets(self) -> agate.Table:
-        """Return the target lag in seconds of each dynamic table that has one."""
+        """Return target lag and period of each dynamic table, in seconds; empty if it has none."""
         cycle, _ = self._tables.look()
         schedule = self._tables.schedule(cycle, Asked())
         rows = []
         for name in schedule.project.graph.order:
-            target = status_of(schedule.situation, name).target_lag
-            rows.append([name, None if target is None else int(target.total_seconds())])
-        return text_table(["relation", "target_lag_seconds"], rows)
+            found = status_of(schedule.situation, name)
+            rows.append([name, _seconds(found.target_lag), _seconds(found.period)])
+        return text_table(["relation", "target_lag_seconds", "period_seconds"], rows)
 
     def _look_at(self, model: str) -> tuple[RunSchedule, str]:
         name = self._relation(self._node(model))
@@ -163,6 +163,10 @@ def _status_row(schedule: RunSchedule, name: str, refreshes: Iterable[Refresh]) 
         None if share is None else f"{share:.1%}",
         known.errors_in_a_row,
     ]
+
+
+def _seconds(duration: timedelta | None) -> int | None:
+    return None if duration is None else int(duration.total_seconds())
 
 
 def _target(schedule: RunSchedule, name: str) -> str:

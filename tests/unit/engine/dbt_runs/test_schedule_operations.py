@@ -235,7 +235,7 @@ def test_a_test_in_the_same_invocation_sees_what_nobody_has_written_down_yet(
     assert len(shop.spark.log) == asked
 
 
-def test_targets_are_in_seconds(shop: DbtShop) -> None:
+def test_targets_and_periods_are_in_seconds(shop: DbtShop) -> None:
     shop.model("free", TOTALS)
     found = rows(operations(shop).targets())
-    assert ["shop.totals", "600"] in found and ["shop.free", None] in found
+    assert ["shop.totals", "600", "384"] in found and ["shop.free", None, None] in found
