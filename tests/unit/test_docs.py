@@ -254,6 +254,21 @@ def test_the_errors_are_all_listed() -> None:
     assert first_cells(section("operations.md", "Errors")) == codes
 
 
+def test_the_operations_are_all_listed() -> None:
+    texts = [path.read_text() for path in (ROOT / "macros" / "operations").glob("*.sql")]
+    defined = {name for text in texts for name in re.findall(r"{% macro (\w+)", text)}
+    listed = first_cells(section("operations.md", "All operations"))
+    assert listed == defined - {"dynamic_table_shown"}
+
+
+def test_the_generic_tests_are_all_shown() -> None:
+    texts = [path.read_text() for path in (ROOT / "macros" / "generic_tests").glob("*.sql")]
+    defined = {name for text in texts for name in re.findall(r"{% test (\w+)", text)}
+    shown = yaml.safe_load_all("\n---\n".join(e.text for e in examples("yaml")))
+    models = [m for example in shown for m in (example or {}).get("models", []) if "name" in m]
+    assert {test for model in models for test in model["data_tests"]} == defined
+
+
 def test_the_columns_of_the_state_table_are_all_listed() -> None:
     statement = sqlglot.parse_one(create_state_table(TableName("s", "t")), dialect=SparkDynamic)
     columns = {column.name for column in statement.this.expressions}

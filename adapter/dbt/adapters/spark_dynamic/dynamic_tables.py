@@ -12,7 +12,7 @@ from dbt.adapters.spark_dynamic.asked import REFRESH_VARIABLE, asked_for
 from dbt.adapters.spark_dynamic.errors import RefreshError
 from dbt.adapters.spark_dynamic.project import Project
 from dbt.adapters.spark_dynamic.responses import RefreshResponse, refresh_response
-from dbt.adapters.spark_dynamic.run_schedule import RunSchedule, listed_relations
+from dbt.adapters.spark_dynamic.run_schedule import Listed, RunSchedule, listed_relations
 from dbt.adapters.spark_dynamic.state_rows import event_row, failure_row, success_row
 from dbt.adapters.spark_dynamic.warehouse import DbtWarehouse
 from spark_dynamic.apply.commit import carrying
@@ -184,6 +184,18 @@ class DynamicTables:
     def schedule(self, cycle: Cycle, asked: Asked) -> RunSchedule:
         """Decide which tables are due in a cycle; dbt's list of what exists may be too old."""
         return RunSchedule(self._project(), cycle.known, cycle.data_timestamp, asked, {})
+
+    def due_models(self, manifest: Any) -> list[str]:
+        """Return the unique ids of the models that a run of the whole project would refresh."""
+        cycle, warehouse = self.look()
+        project = Project(manifest)
+        names = {table.name.schema: table.name for table in project.tables.values()}
+        listed: Listed = {s: cycle.catalog.tables(warehouse, n) for s, n in names.items()}
+        # dbt has not selected anything yet.
+        asked = replace(asked_for(self._adapter, project), selected=None)
+        schedule = RunSchedule(project, cycle.known, cycle.data_timestamp, asked, listed)
+        found = schedule.verdicts.items()
+        return [project.tables[name].node.unique_id for name, v in found if v.is_due]
 
     def _project(self) -> Project:
         # dbt gives every adapter its manifest, as the place to look for macros.

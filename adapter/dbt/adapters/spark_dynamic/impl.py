@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from dbt.adapters.base.meta import available
+from dbt.adapters.capability import Capability, CapabilityDict, CapabilitySupport, Support
 from dbt.adapters.contracts.relation import RelationConfig
 from dbt.adapters.events.types import AdapterEventInfo, AdapterEventWarning
 from dbt.adapters.spark.impl import SparkAdapter
@@ -16,7 +17,7 @@ from dbt.adapters.spark_dynamic.config import MATERIALIZATION, SparkDynamicConfi
 from dbt.adapters.spark_dynamic.connections import SparkDynamicConnectionManager
 from dbt.adapters.spark_dynamic.defaults import BUILT_BY_DBT, prefer_delta
 from dbt.adapters.spark_dynamic.dynamic_tables import DynamicTables, PlannedRefresh
-from dbt.adapters.spark_dynamic.operations import Operations
+from dbt.adapters.spark_dynamic.operations import Operations, reported
 from dbt.adapters.spark_dynamic.requests import request_for
 from dbt.adapters.spark_dynamic.responses import RefreshResponse
 from dbt.adapters.spark_dynamic.schedule_operations import ScheduleOperations, aligned
@@ -24,6 +25,7 @@ from dbt.adapters.spark_dynamic.switching import drop_storage
 from dbt.adapters.spark_dynamic.warehouse import DbtWarehouse
 from spark_dynamic.apply.view import storage_behind
 from spark_dynamic.catalog import describe_relation
+from spark_dynamic.frontier.freshness import last_change
 from spark_dynamic.names import TableName
 from spark_dynamic.refresh.request import Request
 
@@ -33,6 +35,10 @@ class SparkDynamicAdapter(SparkAdapter):
 
     ConnectionManager = SparkDynamicConnectionManager
     AdapterSpecificConfigs = SparkDynamicConfig
+    # Not in batches: dbt asks for each source in a thread of its own, which is faster here.
+    _capabilities = CapabilityDict(
+        {Capability.TableLastModifiedMetadata: CapabilitySupport(support=Support.Full)}
+    )
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -79,6 +85,15 @@ class SparkDynamicAdapter(SparkAdapter):
         finally:
             super().cleanup_connections()
 
+    def calculate_freshness_from_metadata(
+        self, source: Any, macro_resolver: Any = None
+    ) -> tuple[None, Any]:
+        """Return when a source was last changed, by its Delta history."""
+        warehouse = DbtWarehouse(self)
+        with reported():
+            changed = last_change(warehouse, TableName.of(source.schema, source.identifier))
+        return None, self._create_freshness_response(changed, warehouse.now())
+
     def warn(self, message: str) -> None:
         """Warn as dbt does: shown, counted, an error under `--warn-error`."""
         warn_or_error(AdapterEventWarning(base_msg=message))
@@ -86,6 +101,10 @@ class SparkDynamicAdapter(SparkAdapter):
     def tell(self, message: str) -> None:
         """Say something on the screen and in the log."""
         fire_event(AdapterEventInfo(base_msg=message))
+
+    def due_models(self, manifest: Any) -> list[str]:
+        """Return the unique ids of the dynamic tables that are due."""
+        return self._dynamic_tables.due_models(manifest)
 
     @available
     def dynamic_table_request(

@@ -6,10 +6,14 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from dbt.adapters.events.types import AdapterEventWarning
+from dbt_common.events.functions import warn_or_error
+
 from dbt.adapters.spark_dynamic.config import MATERIALIZATION, lenient_config
 from spark_dynamic.config import Initialize
 from spark_dynamic.names import TableName
 from spark_dynamic.schedule.graph import Graph, Model
+from spark_dynamic.schedule.lag_warnings import lag_warnings
 from spark_dynamic.schedule.remembered import Marks
 
 if TYPE_CHECKING:
@@ -54,6 +58,12 @@ class Project:
             if name in names or any(reader in found for reader in self.graph.consumers[name]):
                 found.add(name)
         return found
+
+
+def warn_of_lags(manifest: "Manifest") -> None:
+    """Warn of target lags that cannot mean what they say, as dbt warns."""
+    for warning in lag_warnings(Project(manifest).graph):
+        warn_or_error(AdapterEventWarning(base_msg=str(warning)))
 
 
 class _Reader:

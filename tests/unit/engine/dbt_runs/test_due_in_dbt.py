@@ -6,6 +6,8 @@ from collections.abc import Iterator
 import pytest
 from fake_dbt import DbtShop, dbt_shop
 
+from dbt.adapters.spark_dynamic.dynamic_tables import DynamicTables
+
 TOTALS = "select customer, sum(amount) as total from shop.orders group by customer"
 REPORT = "select max(total) as best from shop.totals"
 
@@ -213,6 +215,24 @@ def test_it_is_remembered_how_late_runs_come(shop: DbtShop) -> None:
     samples = json.loads(commits[-1].user_metadata or "")["lateness"]
     # The first build is due because it is missing, which says nothing about runs.
     assert len(samples) == len(found) - found.count("NOT_DUE") - 1
+
+
+def test_the_models_that_are_due_can_be_named_before_anything_is_selected(shop: DbtShop) -> None:
+    shop.model("totals", TOTALS, target_lag="10 minutes")
+    shop.model("report", REPORT, target_lag="1 hour")
+    shop.model("free", TOTALS)
+
+    def due() -> set[str]:
+        found = DynamicTables(shop.adapter()).due_models(shop.manifest())
+        return {unique_id.rpartition(".")[2] for unique_id in found}
+
+    assert due() == {"totals", "report", "free"}
+    shop.run()
+    assert due() == {"free"}
+    shop.spark.tick(400)
+    assert due() == {"totals", "free"}
+    shop.spark.drop("shop.report")
+    assert due() == {"totals", "report", "free"}
 
 
 # Built by schedule
