@@ -1,4 +1,4 @@
-"""The package's view over the state table, before and after there is one."""
+"""The package's views over the state table, before and after there is one."""
 
 from pathlib import Path
 
@@ -40,3 +40,7 @@ class TestRefreshHistory:
             (1, "NO_DATA", True, True),
             (2, "FULL", True, True),
         ]
+
+    def test_the_lag_of_each_table_is_shown(self, project):
+        lag = "select target_lag_seconds, refreshes, peak_lag_seconds >= trough_lag_seconds from "
+        assert rows(project, lag + "{schema}.dynamic_table_lag") == [(None, 2, True)]

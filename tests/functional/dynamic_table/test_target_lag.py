@@ -1,0 +1,142 @@
+"""Target lags on a real Spark: what is due, what is not, and what people can do about it.
+
+The lag is a week, so its period is four and a half days: no grid point comes by while the tests
+run. Where one has to, the adapter's clock is set six days forward.
+"""
+
+import re
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from dbt.tests.util import run_dbt
+from tests.functional.refreshes import actions, dbt, rows
+
+from dbt.adapters.spark_dynamic.warehouse import DbtWarehouse
+
+TOTALS = """
+{{ config(materialized='dynamic_table', target_lag='downstream') }}
+select customer, sum(amount) as total from {{ source('shop', 'orders') }} group by customer
+"""
+SHOWN = "{{ config(materialized='view') }} select customer, total from {{ ref('totals') }}"
+REPORT = """
+{{ config(materialized='dynamic_table', target_lag='7 days') }}
+select max(total) as best from {{ ref('shown') }}
+"""
+FREE = """
+{{ config(materialized='dynamic_table') }}
+select count(*) as n from {{ source('shop', 'orders') }}
+"""
+SOURCES = """
+sources:
+  - name: shop
+    schema: "{{ target.schema }}"
+    tables:
+      - name: orders
+        config: {freshness: {warn_after: {count: 1, period: day}}}
+models:
+  - name: report
+    data_tests: [within_target_lag, no_refresh_errors]
+"""
+LAGGED = ["totals", "report"]
+
+
+def forward(patch: pytest.MonkeyPatch, days: int) -> None:
+    later = timedelta(days=days)
+    patch.setattr(DbtWarehouse, "now", lambda warehouse: datetime.now(UTC) + later)
+
+
+class TestTargetLag:
+    @pytest.fixture(scope="class")
+    def models(self):
+        return {
+            "totals.sql": TOTALS,
+            "shown.sql": SHOWN,
+            "report.sql": REPORT,
+            "free.sql": FREE,
+            "schema.yml": SOURCES,
+        }
+
+    def insert(self, project, amount: int) -> None:
+        project.run_sql(f"insert into {{schema}}.orders values (1, {amount})")
+
+    def best(self, project) -> list[tuple[int]]:
+        return rows(project, "select best from {schema}.report")
+
+    def test_what_is_not_due_is_left_alone(self, project):
+        project.run_sql("create table {schema}.orders (customer int, amount int) using delta")
+        self.insert(project, 10)
+        built = actions(dbt("run"))
+        assert built == dict.fromkeys([*LAGGED, "free"], "FULL/INITIAL_BUILD")
+        self.insert(project, 20)
+        results = dbt("run")
+        found = actions(results)
+        assert [found[name] for name in LAGGED] == ["NOT_DUE", "NOT_DUE"]
+        assert found["free"].startswith(("FULL", "INCREMENTAL"))
+        assert re.fullmatch(r"NOT_DUE lag [\dms ]+ of 7d", results["totals"].message)
+        response = results["report"].adapter_response
+        assert response["code"] == "NOT_DUE" and response["statements"] == 0
+        assert response["data_timestamp"]
+        assert self.best(project) == [(10,)]
+
+    def test_it_can_be_forced(self, project, monkeypatch):
+        monkeypatch.setenv("SPARK_DYNAMIC_REFRESH", "all")
+        results = dbt("run", "--select", "+report")
+        triggers = {results[name].adapter_response["refresh_trigger"] for name in LAGGED}
+        assert triggers == {"MANUAL"}
+        assert self.best(project) == [(30,)]
+
+    def test_tests_and_source_freshness(self, project):
+        run_dbt(["test"])
+        [fresh] = run_dbt(["source", "freshness"])
+        assert fresh.status == "pass"
+
+    def test_a_suspended_table_succeeds_and_is_not_refreshed(self, project, monkeypatch):
+        monkeypatch.setenv("SPARK_DYNAMIC_REFRESH", "all")
+        self.insert(project, 40)
+        operation = ["--args", "{models: totals}"]
+        run_dbt(["run-operation", "dynamic_table_suspend", *operation])
+        results = dbt("run", "--select", *LAGGED)
+        assert actions(results)["totals"] == "SUSPENDED/SUSPENDED_BY_A_PERSON"
+        assert results["report"].message == f"WAITING for {project.test_schema}.totals"
+        run_dbt(["run-operation", "dynamic_table_resume", *operation])
+        run_dbt(["run-operation", "dynamic_table_refresh", "--args", "{models: [report]}"])
+        assert self.best(project) == [(70,)]
+
+    def test_after_a_grid_point_all_are_refreshed_at_one_moment(self, project, monkeypatch):
+        assert "report" not in "".join(run_dbt(["ls", "--select", "tag:due"]))
+        forward(monkeypatch, 6)
+        self.insert(project, 5)
+        due = run_dbt(["ls", "--select", "tag:due", "--resource-type", "model"])
+        assert sorted(name.rpartition(".")[2] for name in due) == ["free", "report", "totals"]
+        run_dbt(["run-operation", "dynamic_table_status"])
+        results = dbt("run", "--select", "tag:due")
+        moments = {result.adapter_response["data_timestamp"] for result in results.values()}
+        assert len(results) == 3 and len(moments) == 1
+        assert self.best(project) == [(75,)]
+        assert actions(dbt("run", "--select", "report")) == {"report": "NOT_DUE"}
+
+
+BROKEN = """
+{{ config(materialized='dynamic_table', suspend_after=2) }}
+select cast(text as int) as number from {{ target.schema }}.texts
+"""
+
+
+class TestErrors:
+    @pytest.fixture(scope="class")
+    def models(self):
+        return {"numbers.sql": BROKEN}
+
+    def test_a_table_that_fails_is_suspended_until_it_is_resumed(self, project):
+        project.run_sql("create table {schema}.texts using delta as select '1' as text")
+        dbt("run")
+        project.run_sql("insert into {schema}.texts values ('one')")
+        for _ in range(2):
+            failed = dbt("run", expect_pass=False)["numbers"]
+            assert "CAST_INVALID_INPUT" in failed.message
+        suspended = dbt("run", expect_pass=False)["numbers"]
+        assert "SUSPENDED: The last 2 refreshes" in suspended.message
+        assert rows(project, "select number from {schema}.numbers") == [(1,)]
+        project.run_sql("delete from {schema}.texts where text = 'one'")
+        run_dbt(["run-operation", "dynamic_table_resume", "--args", "{model: numbers}"])
+        assert actions(dbt("run"))["numbers"].startswith(("NO_DATA", "INCREMENTAL", "FULL"))
