@@ -7,7 +7,7 @@ from dbt.tests.util import run_dbt
 from tests.functional.refreshes import actions, assert_equals_query, dbt, history, rows
 
 TOTALS = """
-{{ config(materialized='dynamic_table', target_lag='5 minutes') }}
+{{ config(materialized='dynamic_table') }}
 select kind, count(*) as n, sum(amount) as total from {{ source('raw', 'events') }} group by kind
 """
 TOTALS_QUERY = (

@@ -185,6 +185,11 @@ class DynamicTables:
         """Decide which tables are due in a cycle; dbt's list of what exists may be too old."""
         return RunSchedule(self._project(), cycle.known, cycle.data_timestamp, asked, {})
 
+    def foresee(self, cycle: Cycle, selected: set[str]) -> RunSchedule:
+        """Decide what a run of a selection, asked for in the same way, would find due."""
+        asked = asked_for(self._adapter, self._project())
+        return self.schedule(cycle, replace(asked, selected=selected))
+
     def due_models(self, manifest: Any) -> list[str]:
         """Return the unique ids of the models that a run of the whole project would refresh."""
         cycle, warehouse = self.look()

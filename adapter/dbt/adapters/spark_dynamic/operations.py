@@ -53,23 +53,32 @@ class Operations:
     def forecast(self, select: Any, exclude: Any) -> agate.Table:
         """Return one line per dynamic table of a selection: what a run would do with it."""
         cycle, warehouse = self._tables.look()
+        nodes = self._selected(select, exclude)
+        schedule = self._tables.foresee(cycle, {self._relation(node) for node in nodes})
         rows: list[list[Any]] = []
         writing: set[str] = set()
-        for node in self._selected(select, exclude):
+        for node in nodes:
             above = writing & set(node.depends_on.nodes)
             try:
                 request = self._request(node)
+                held = schedule.held(request)
+                if held is not None:
+                    action, _, detail = held._message.partition(" ")
+                    rows.append([self._relation(node), action, held.reason or detail])
+                    continue
                 decision = plan_refresh(request, cycle, warehouse).decision
                 action, why = decision.action, decision.detail or str(decision.reason)
             except (EngineError, WarehouseError) as error:
                 action, why = "ERROR", str(error).splitlines()[0]
+            except RefreshError as error:
+                action, why = "ERROR", str(error.msg).splitlines()[0]
             if above and action in ("NO_DATA", "WAITING", "ERROR"):
                 # Its upstreams do not have the rows yet that it will read.
                 names = ", ".join(sorted(name.rpartition(".")[2] for name in above))
                 action, why = "DEPENDS", f"on what {names} will bring"
             if action not in ("NO_DATA", "COVERED"):
                 writing.add(node.unique_id)
-            rows.append([f"{node.schema}.{node.alias}", action, why])
+            rows.append([self._relation(node), action, why])
         return text_table(["table", "action", "reason"], rows)
 
     @property

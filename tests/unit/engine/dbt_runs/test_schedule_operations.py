@@ -21,6 +21,9 @@ class FakeOperations(ScheduleOperations):
         super().__init__(adapter, DynamicTables(adapter))
         self._shop = shop
 
+    def _selected(self, select: Any, exclude: Any) -> list[Any]:
+        return self._dynamic()
+
     def _request(self, node: Any) -> Any:
         return self._shop.request(self._adapter, node.name)
 
@@ -239,3 +242,16 @@ def test_targets_and_periods_are_in_seconds(shop: DbtShop) -> None:
     shop.model("free", TOTALS)
     found = rows(operations(shop).targets())
     assert ["shop.totals", "600", "384"] in found and ["shop.free", None, None] in found
+
+
+def test_a_forecast_knows_what_is_not_due(shop: DbtShop) -> None:
+    shop.model("free", TOTALS)
+    shop.run()
+    found = {row[0]: row[1:] for row in rows(operations(shop).forecast(None, None))}
+    assert found["shop.totals"][0] == "NOT_DUE" and found["shop.totals"][1].endswith("s of 10m")
+    assert found["shop.free"][0] == "NO_DATA"
+    operations(shop).suspend("totals")
+    found = {row[0]: row[1:] for row in rows(operations(shop, 400).forecast(None, None))}
+    assert found["shop.totals"][0] == "SUSPENDED"
+    assert found["shop.totals"][1].startswith("SUSPENDED_BY_A_PERSON: ")
+    assert found["shop.report"] == ["WAITING", "for shop.totals"]
