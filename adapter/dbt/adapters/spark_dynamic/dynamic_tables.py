@@ -10,36 +10,26 @@ from dbt_common.exceptions import DbtDatabaseError
 
 from dbt.adapters.spark_dynamic.asked import REFRESH_VARIABLE, asked_for
 from dbt.adapters.spark_dynamic.errors import RefreshError
+from dbt.adapters.spark_dynamic.planned_refresh import PlannedRefresh
 from dbt.adapters.spark_dynamic.project import Project
 from dbt.adapters.spark_dynamic.responses import RefreshResponse, refresh_response
 from dbt.adapters.spark_dynamic.run_schedule import Listed, RunSchedule, listed_relations
 from dbt.adapters.spark_dynamic.state_rows import event_row, failure_row, success_row
+from dbt.adapters.spark_dynamic.state_store import StateStore
 from dbt.adapters.spark_dynamic.warehouse import DbtWarehouse
-from spark_dynamic.apply.commit import carrying
 from spark_dynamic.errors import EngineError, WarehouseError
-from spark_dynamic.frontier.state import (
-    STATE_TABLE,
-    KnownState,
-    StateRow,
-    append_rows,
-    create_state_table,
-    read_state,
-    row_of,
-    state_metadata,
-)
-from spark_dynamic.names import TableName, quote
+from spark_dynamic.frontier.state import KnownState, StateRow, row_of
+from spark_dynamic.names import TableName
 from spark_dynamic.refresh.cycle import Cycle
 from spark_dynamic.refresh.plan import Plan, plan_refresh
 from spark_dynamic.refresh.request import Request
-from spark_dynamic.refresh.run import Outcome, run_plan
+from spark_dynamic.refresh.run import run_plan
 from spark_dynamic.schedule.remembered import NOT_DUE, remember
 from spark_dynamic.schedule.situation import Asked
 
 if TYPE_CHECKING:
     from dbt.adapters.spark_dynamic.impl import SparkDynamicAdapter
 
-# So many runs may overlap without missing each other's summary in the state table.
-_RECENT_RUNS = 10
 # Unasked rebuilds: the user should hear of them.
 _EXPECTED = {
     "INITIAL_BUILD",
@@ -52,37 +42,12 @@ _EXPECTED = {
 }
 
 
-class PlannedRefresh:
-    """A plan on its way through the materialization."""
-
-    def __init__(self, plan: Plan, cycle: Cycle, started_at: datetime) -> None:
-        self.plan = plan
-        self.cycle = cycle
-        self.started_at = started_at
-        self.outcome: Outcome | None = None
-
-    @property
-    def writes(self) -> bool:
-        """Tell whether rows will be written (or were, afterwards), so that hooks run."""
-        return (self.outcome.plan if self.outcome else self.plan).decision.writes
-
-    @property
-    def sql(self) -> str:
-        """Every statement that was run, for `target/run`."""
-        statements = self.outcome.statements if self.outcome else []
-        return ";\n\n".join(statements) + ";" if statements else "-- nothing to do"
-
-    @property
-    def builds_storage(self) -> bool:
-        """Tell whether a new table was made, which has no constraints yet."""
-        return self.outcome is not None and self.outcome.plan.builds_generation
-
-
 class DynamicTables:
     """All that the adapter keeps about dynamic tables while dbt runs."""
 
     def __init__(self, adapter: "SparkDynamicAdapter") -> None:
         self._adapter = adapter
+        self.state = StateStore(adapter.config.credentials)
         self._lock = threading.Lock()
         self._cycle: Cycle | None = None
         self._schedule: RunSchedule | None = None
@@ -174,7 +139,7 @@ class DynamicTables:
         warehouse = DbtWarehouse(self._adapter)
         with self._lock:
             known = self._known_so_far()
-        known = known or self._known_state(warehouse)
+        known = known or self.state.read(warehouse)
         return Cycle(_invocation_id(), warehouse.now(), known), warehouse
 
     def begin(self, asks: Callable[[Project], Asked]) -> RunSchedule:
@@ -223,35 +188,19 @@ class DynamicTables:
         if cycle is None or not cycle.events:
             return
         try:
-            self.write_down(cycle, schedule)
+            late = schedule.lateness if schedule else {}
+            self.state.write(DbtWarehouse(self._adapter), cycle, late)
         except WarehouseError as error:
             # The commits hold the same facts; the next run writes them again.
-            where = self.state_table
+            where = self.state.table
             self._adapter.warn(f"The refreshes could not be written to {where}: {error}")
-
-    def write_down(self, cycle: Cycle, schedule: RunSchedule | None = None) -> None:
-        """Append the events of a cycle to the state table."""
-        warehouse = DbtWarehouse(self._adapter)
-        table = self.state_table
-        late = schedule.lateness if schedule else {}
-        if not cycle.known.exists:
-            warehouse.execute(f"CREATE SCHEMA IF NOT EXISTS {quote(table.schema)}")
-            warehouse.execute(create_state_table(table))
-        with carrying(warehouse, state_metadata(cycle.known, cycle.events, late)):
-            warehouse.execute(append_rows(table, cycle.events))
-
-    @property
-    def state_table(self) -> TableName:
-        """Where refreshes are listed."""
-        credentials = self._adapter.config.credentials
-        return TableName.of(credentials.state_schema or credentials.schema, STATE_TABLE)
 
     def _open(
         self, warehouse: DbtWarehouse, asks: Callable[[Project], Asked] | None = None
     ) -> tuple[Cycle, RunSchedule]:
         with self._lock:
             if self._cycle is None or self._schedule is None:
-                known = self._known_state(warehouse)
+                known = self.state.read(warehouse)
                 cycle = Cycle(_invocation_id(), warehouse.now(), known)
                 for table, at in self._written.items():
                     cycle.note_written(table, at)
@@ -262,18 +211,6 @@ class DynamicTables:
                 self._schedule = RunSchedule(project, known, moment, asked, listed)
                 self._cycle = cycle
             return self._cycle, self._schedule
-
-    def _known_state(self, warehouse: DbtWarehouse) -> KnownState:
-        try:
-            known = read_state(warehouse.history(self.state_table, _RECENT_RUNS))
-            if known.newest_timestamp is None and not known.tables:
-                # Maintenance of the state table may have made many commits in a row.
-                known = read_state(warehouse.history(self.state_table, 100 * _RECENT_RUNS))
-            return known
-        except WarehouseError as error:
-            if error.condition in ("TABLE_OR_VIEW_NOT_FOUND", "SCHEMA_NOT_FOUND"):
-                return KnownState()
-            raise
 
     def _heal_state(self, plan: Plan, cycle: Cycle) -> None:
         """Write again what the state table does not know: a run was killed, or it was lost."""

@@ -16,8 +16,9 @@ from dbt.adapters.spark_dynamic.__version__ import version
 from dbt.adapters.spark_dynamic.config import MATERIALIZATION, SparkDynamicConfig
 from dbt.adapters.spark_dynamic.connections import SparkDynamicConnectionManager
 from dbt.adapters.spark_dynamic.defaults import BUILT_BY_DBT, prefer_delta
-from dbt.adapters.spark_dynamic.dynamic_tables import DynamicTables, PlannedRefresh
+from dbt.adapters.spark_dynamic.dynamic_tables import DynamicTables
 from dbt.adapters.spark_dynamic.operations import Operations, reported
+from dbt.adapters.spark_dynamic.planned_refresh import PlannedRefresh
 from dbt.adapters.spark_dynamic.requests import request_for
 from dbt.adapters.spark_dynamic.responses import RefreshResponse
 from dbt.adapters.spark_dynamic.schedule_operations import ScheduleOperations, aligned

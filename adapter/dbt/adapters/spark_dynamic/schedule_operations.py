@@ -74,7 +74,7 @@ class ScheduleOperations(Operations):
         now, found = cycle.data_timestamp, dict[str, list[Refresh]]()
         if cycle.known.exists:
             with reported():
-                query = refreshes_since(self._tables.state_table, now - _LOOKED_AT)
+                query = refreshes_since(self._tables.state.table, now - _LOOKED_AT)
                 found = read_refreshes(warehouse.rows(query))
         rows = [_status_row(schedule, name, found.get(name, [])) for name in names]
         return text_table(_STATUS, rows)
@@ -123,7 +123,7 @@ class ScheduleOperations(Operations):
             row = (self._relation(node), node.unique_id, mode, action, cycle, warehouse.now())
             cycle.events.append(event_row(*row))
         with reported():
-            self._tables.write_down(cycle)
+            self._tables.state.write(warehouse, cycle, {})
         return text_table(["table", "state"], [[self._relation(n), action] for n in nodes])
 
     def _nodes(self, models: Any) -> list[Any]:

@@ -17,7 +17,7 @@ from fake_delta import DeltaTable, Snapshot
 from fake_shop import Shop, small_shop
 from fake_warehouse import FakeSpark, FakeWarehouse
 
-from dbt.adapters.spark_dynamic import dynamic_tables
+from dbt.adapters.spark_dynamic import dynamic_tables, state_store
 from dbt.adapters.spark_dynamic.config import SparkDynamicConfig
 from dbt.adapters.spark_dynamic.dynamic_tables import DynamicTables
 from dbt.adapters.spark_dynamic.errors import RefreshError
@@ -190,13 +190,13 @@ def dbt_shop(monkeypatch: pytest.MonkeyPatch) -> Iterator[DbtShop]:
     monkeypatch.setattr(
         dynamic_tables, "DbtWarehouse", lambda adapter: StateWarehouse(adapter.spark)
     )
-    append = dynamic_tables.append_rows
+    append = state_store.append_rows
 
     def append_and_keep(table: TableName, rows: list[StateRow]) -> str:
         made.rows += rows
         return append(table, rows)
 
-    monkeypatch.setattr(dynamic_tables, "append_rows", append_and_keep)
+    monkeypatch.setattr(state_store, "append_rows", append_and_keep)
     monkeypatch.delenv("SPARK_DYNAMIC_REFRESH", raising=False)
     yield made
     set_selected_resources(set())

@@ -9,7 +9,7 @@ from dbt.cli.main import dbtRunner
 from fake_dbt import StateWarehouse
 from fake_shop import Shop, small_shop
 
-from dbt.adapters.spark_dynamic import dynamic_tables, impl
+from dbt.adapters.spark_dynamic import dynamic_tables, impl, state_store
 from dbt.adapters.spark_dynamic.connections import SparkDynamicConnectionManager
 from dbt.adapters.spark_dynamic.impl import SparkDynamicAdapter
 
@@ -59,14 +59,14 @@ def shop(monkeypatch: pytest.MonkeyPatch) -> Iterator[Shop]:
     monkeypatch.setattr(dynamic_tables, "DbtWarehouse", session)
     monkeypatch.setattr(impl, "DbtWarehouse", session)
     monkeypatch.delenv("SPARK_DYNAMIC_REFRESH", raising=False)
-    append = dynamic_tables.append_rows
+    append = state_store.append_rows
     made.spark.state_rows = []  # type: ignore[attr-defined]
 
     def append_and_keep(table: Any, rows: list[Any]) -> str:
         made.spark.state_rows += rows  # type: ignore[attr-defined]
         return append(table, rows)
 
-    monkeypatch.setattr(dynamic_tables, "append_rows", append_and_keep)
+    monkeypatch.setattr(state_store, "append_rows", append_and_keep)
     yield made
 
 
