@@ -114,6 +114,10 @@ class TestTargetLag:
         assert len(results) == 3 and len(moments) == 1
         assert self.best(project) == [(75,)]
         assert actions(dbt("run", "--select", "report")) == {"report": "NOT_DUE"}
+        # dbt's own list of what exists shows that somebody dropped a table.
+        project.run_sql("drop view {schema}.report")
+        assert actions(dbt("run", "--select", "report")) == {"report": "NO_DATA"}
+        assert self.best(project) == [(75,)]
 
 
 BROKEN = """
