@@ -1,8 +1,9 @@
-"""When a full refresh is cheaper: small tables, and large changes.
+"""When a full refresh is cheaper: small tables, large changes, and what turned out to be slower.
 
-A first rule, from what history tells without a job: an incremental refresh has fixed costs
-(reading each change feed, a MERGE), which a small table's rebuild does not reach; and once a
-good part of a table has changed, reading it as changes costs more than reading it all.
+From what history tells without a job: an incremental refresh has fixed costs (reading each
+change feed, a MERGE), which a small table's rebuild does not reach; and once a good part of a
+table has changed, reading it as changes costs more than reading it all. Between the two the
+table's own refreshes tell, once there was one of either kind.
 """
 
 from collections.abc import Mapping
@@ -11,6 +12,7 @@ from spark_dynamic.changes.interval import Interval, Kind
 from spark_dynamic.frontier.history import between, rows_changed
 from spark_dynamic.names import TableName
 from spark_dynamic.refresh.cycle import Cycle
+from spark_dynamic.schedule.known import Known
 from spark_dynamic.support import Reason, reason
 from spark_dynamic.warehouse import Warehouse
 
@@ -18,6 +20,27 @@ from spark_dynamic.warehouse import Warehouse
 SMALL = 100_000
 # Above this part of a table's rows, changes are not few any more.
 LARGE = 0.25
+
+# An incremental refresh may take so much longer than a full one: it also leaves a change feed
+# that is small for its readers.
+MARGIN = 1.1
+# After so many full refreshes the incremental one is tried again: tables grow.
+PATIENCE = 10
+
+
+def slower_so_far(known: Known) -> Reason | None:
+    """Return that incremental refreshes took longer than full ones, if they did.
+
+    The quickest of the last few of either kind is compared: the first ones of a process are slow.
+    """
+    if not known.fulls or not known.incrementals or known.fulls_in_a_row >= PATIENCE:
+        return None
+    full, incremental = min(known.fulls), min(known.incrementals)
+    if incremental <= MARGIN * full:
+        return None
+    seconds = [f"{span.total_seconds():.1f} s" for span in (incremental, full)]
+    detail = f"the last incremental refreshes took {seconds[0]}, the last full ones {seconds[1]}"
+    return reason("CHEAPER", detail)
 
 
 def cheaper_full(

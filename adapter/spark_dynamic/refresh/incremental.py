@@ -33,8 +33,15 @@ from spark_dynamic.support import NotIncremental
 from spark_dynamic.warehouse import Column, Warehouse
 
 _ROWS, _GROUPS, _STALE, _AGAIN = "__dyn_rows", "__dyn_groups", "__dyn_stale", "__dyn_again"
-# Up to so many rows a MERGE takes as long as its fixed costs.
+# Up to so many rows, changed and stored, a MERGE takes as long as its fixed costs.
 _FEW = 200_000
+_FOR_SMALL_MERGES = {
+    # Everything is known to be small: planning again after each part takes longer than the part.
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.shuffle.partitions": "2",
+    # The few files are rewritten, rather than marked in further files.
+    "spark.databricks.delta.merge.deletionVectors.persistent": "false",
+}
 _KEYS = TableName("", "keys")
 # Spark plans a longer statement for minutes.
 _LONGEST = 200_000
@@ -269,17 +276,8 @@ class _Refresh:
 
     def _merge(self, statement: str, rows: int) -> Write:
         """Return a MERGE of so many rows, with the settings that make a small one quick."""
-        settings: dict[str, str] = {}
-        if rows <= _FEW:
-            # Its parts are known to be small: planning again after each of them takes longer.
-            settings |= {
-                "spark.sql.adaptive.enabled": "false",
-                "spark.sql.shuffle.partitions": "2",
-            }
-            if self._work.rows_stored() <= _FEW:
-                # The few files are rewritten, rather than marked in further files.
-                settings["spark.databricks.delta.merge.deletionVectors.persistent"] = "false"
-        return Write(statement, settings)
+        is_small = rows <= _FEW and self._work.rows_stored() <= _FEW
+        return Write(statement, _FOR_SMALL_MERGES if is_small else {})
 
 
 def _has_extremes(target: Rows | Groups) -> bool:

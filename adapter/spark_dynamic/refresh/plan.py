@@ -18,7 +18,7 @@ from spark_dynamic.frontier.cut import Cut, Upstream, Waiting, choose_cut
 from spark_dynamic.frontier.record import Pin, Record, StoredColumn, Verdict
 from spark_dynamic.names import TableName
 from spark_dynamic.refresh.analyse import Analysis, always_full, analyse, judge
-from spark_dynamic.refresh.cost import cheaper_full
+from spark_dynamic.refresh.cost import cheaper_full, slower_so_far
 from spark_dynamic.refresh.cycle import Cycle
 from spark_dynamic.refresh.decide import Decision, Findings, decide, unasked
 from spark_dynamic.refresh.maintenance import Maintenance
@@ -26,6 +26,7 @@ from spark_dynamic.refresh.request import Request
 from spark_dynamic.refresh.sources import intervals, seen
 from spark_dynamic.refresh.stored import Stored, find_stored
 from spark_dynamic.refresh.upkeep import Upkeep
+from spark_dynamic.schedule.remembered import Remembered
 from spark_dynamic.sql.pin import pinned
 from spark_dynamic.support import Reason, reason
 from spark_dynamic.warehouse import Warehouse
@@ -115,9 +116,9 @@ def plan_refresh(request: Request, cycle: Cycle, warehouse: Warehouse) -> Plan:
         why_not = upkeep.why_not(record if is_kept else None, cut)
         chooses = request.config.refresh_mode is RefreshMode.AUTO
         if is_kept and record is not None and why_not is None and chooses:
-            cheaper = cheaper_full(
-                intervals(record, cut, analysis, cycle, warehouse), cycle, warehouse
-            )
+            changes = intervals(record, cut, analysis, cycle, warehouse)
+            known = cycle.known.tables.get(str(request.view), Remembered()).known
+            cheaper = cheaper_full(changes, cycle, warehouse) or slower_so_far(known)
     findings = Findings(
         is_stored=stored is not None,
         leaves_no_state=request.leaves_no_state,

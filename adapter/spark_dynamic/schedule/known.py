@@ -40,6 +40,11 @@ class Known:
     timestamps: tuple[datetime, ...] = ()
     # How long the last refreshes took that wrote something, newest first.
     durations: tuple[timedelta, ...] = ()
+    # How long the last refreshes of either kind took, newest first: they are compared.
+    fulls: tuple[timedelta, ...] = ()
+    incrementals: tuple[timedelta, ...] = ()
+    # So many full refreshes came after the last incremental one.
+    fulls_in_a_row: int = 0
     # The only duration is that of the first build.
     is_just_built: bool = False
     errors_in_a_row: int = 0
@@ -74,6 +79,7 @@ def noted(known: Known, refresh: Refresh) -> Known:
     if refresh.data_timestamp is None:
         # --empty or --sample: what is stored now is no result of the query.
         return replace(known, timestamps=(), durations=(), errors_in_a_row=0)
+    known = _compared(known, refresh)
     return replace(
         known,
         timestamps=_timestamps(known, refresh.data_timestamp),
@@ -94,6 +100,20 @@ def known_from(refreshes: Iterable[Refresh]) -> Known:
 def _timestamps(known: Known, newest: datetime) -> tuple[datetime, ...]:
     # COVERED repeats a timestamp, and a run that was slower than another brings an older one.
     return tuple(sorted({newest, *known.timestamps}, reverse=True)[:_KEPT])
+
+
+def _compared(known: Known, refresh: Refresh) -> Known:
+    took = refresh.ended_at - refresh.started_at
+    if not refresh.writes or not took:
+        return known
+    if refresh.action == "INCREMENTAL":
+        kept = (took, *known.incrementals)[:_KEPT]
+        return replace(known, incrementals=kept, fulls_in_a_row=0)
+    if not known.timestamps or refresh.action == "REINITIALIZE":
+        # It was not only computed, but made: as much again. The query may be another one.
+        return replace(known, fulls=(took / 2,), incrementals=(), fulls_in_a_row=1)
+    kept = (took, *known.fulls)[:_KEPT]
+    return replace(known, fulls=kept, fulls_in_a_row=known.fulls_in_a_row + 1)
 
 
 def _durations(known: Known, refresh: Refresh) -> tuple[timedelta, ...]:

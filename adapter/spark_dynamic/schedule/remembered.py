@@ -130,6 +130,9 @@ def _write(found: Remembered) -> dict[str, Any]:
     body = {
         "timestamps": [_micros(moment) for moment in known.timestamps],
         "durations": [duration // _MICROSECOND for duration in known.durations],
+        "fulls": [duration // _MICROSECOND for duration in known.fulls],
+        "incrementals": [duration // _MICROSECOND for duration in known.incrementals],
+        "fulls_in_a_row": known.fulls_in_a_row,
         "just_built": known.is_just_built,
         "errors": known.errors_in_a_row,
         "suspended": known.is_suspended,
@@ -150,7 +153,10 @@ def read_remembered(body: Mapping[str, Any]) -> dict[str, Remembered]:
 def _read(body: Mapping[str, Any]) -> Remembered:
     known = Known(
         timestamps=tuple(EPOCH + n * _MICROSECOND for n in body.get("timestamps", ())),
-        durations=tuple(n * _MICROSECOND for n in body.get("durations", ())),
+        durations=_spans(body, "durations"),
+        fulls=_spans(body, "fulls"),
+        incrementals=_spans(body, "incrementals"),
+        fulls_in_a_row=body.get("fulls_in_a_row", 0),
         is_just_built=body.get("just_built", False),
         errors_in_a_row=body.get("errors", 0),
         is_suspended=body.get("suspended", False),
@@ -173,6 +179,10 @@ def _differs(then: str, now: str) -> bool:
 def _texts(marks: Marks) -> list[str]:
     texts = [str(getattr(marks, field.name)) for field in fields(marks)]
     return texts if any(texts) else []
+
+
+def _spans(body: Mapping[str, Any], key: str) -> tuple[timedelta, ...]:
+    return tuple(n * _MICROSECOND for n in body.get(key, ()))
 
 
 def _micros(moment: datetime | None) -> int:
