@@ -44,7 +44,7 @@ test: lint $(JARS) ## Run lint, unit tests, and functional tests on a real Spark
 	$(BIN)/python -m pytest tests/unit $(BASIC) tests/functional/engine \
 	  tests/functional/dynamic_table tests/functional/connections tests/functional/test_packaging.py \
 	  tests/functional/test_fresh_checkout.py tests/functional/test_demo.py \
-	  --ignore $(PLANTED_BUGS)
+	  --ignore $(PLANTED_BUGS) --durations 15
 
 test-adapter: $(JARS) ## Run all classes of dbt-tests-adapter on a real Spark (a quarter of an hour)
 	$(BIN)/python -m pytest tests/functional/adapter

@@ -219,7 +219,8 @@ class Groups:
         old, change = f"t.{quote(stored.name)}", f"s.{quote(stored.name)}"
         match stored.follows:
             case Follows.ADDED:
-                total = _checked(stored, f"CAST({old} + {change} AS {stored.type})")
+                total = f"CAST({old} + {change} AS {stored.type})"
+                total = _checked(stored, total, f"t.{COUNT}", f"s.{COUNT}")
                 negative = f"IF({old} + {change} < 0, {_NEGATIVE}, {total})"
                 return negative if stored.name == COUNT else total
             case Follows.RECOMPUTED:
@@ -234,7 +235,7 @@ class Groups:
             return f"IF({change} <= 0, {_NEGATIVE}, {change})"
         match stored.follows:
             case Follows.ADDED:
-                return _checked(stored, change)
+                return _checked(stored, change, f"s.{COUNT}")
             case Follows.RECOMPUTED:
                 return f"s.{_again(stored)}"
         return self._or_recomputed(stored, change, has_recomputed)
@@ -252,8 +253,15 @@ def _is_least(stored: Stored) -> bool:
     return stored.follows is Follows.LEAST
 
 
-def _checked(stored: Stored, sql: str) -> str:
-    return f"coalesce({sql}, {_OVERFLOW})" if stored.can_overflow else sql
+def _checked(stored: Stored, sql: str, *counts: str) -> str:
+    """Refuse a sum that overflowed to NULL.
+
+    Spark evaluates it also for rows that have no partner, which show by their counts.
+    """
+    if not stored.can_overflow:
+        return sql
+    there = " AND ".join(f"{count} IS NOT NULL" for count in counts)
+    return f"IF({there} AND {sql} IS NULL, {_OVERFLOW}, {sql})"
 
 
 def _deleted(stored: Stored) -> str:

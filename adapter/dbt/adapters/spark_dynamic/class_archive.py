@@ -67,7 +67,9 @@ def make_archive() -> Path | None:
     archive.parent.mkdir(parents=True, exist_ok=True)
     draft = archive.with_suffix(f".{os.getpid()}")
     with tempfile.TemporaryDirectory() as folder:
-        flags = f"-XX:TieredStopAtLevel=1 -XX:ArchiveClassesAtExit={draft}"
+        # By default this compiler has so little room for its code that Spark may fill it.
+        small = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m"
+        flags = f"{small} -XX:ArchiveClassesAtExit={draft}"
         session = root_session(Home(Path(folder)), {"spark.driver.extraJavaOptions": flags})
         for statement in _REHEARSAL:
             session.sql(statement).collect()
