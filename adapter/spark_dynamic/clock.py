@@ -1,6 +1,10 @@
 """Moments, as they are written down."""
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
+from typing import Final
+
+EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+MICROSECOND: Final = timedelta(microseconds=1)
 
 
 def stamp(moment: datetime) -> str:
@@ -15,3 +19,17 @@ def stamp(moment: datetime) -> str:
 def read_stamp(text: str) -> datetime:
     """Read what `stamp` wrote."""
     return datetime.strptime(text, "%Y-%m-%dT%H:%M:%S.%fZ").replace(tzinfo=UTC)
+
+
+def micros(moment: datetime) -> int:
+    """Return a moment as a number, as Spark's `unix_micros` does.
+
+    >>> micros(EPOCH + timedelta(seconds=1))
+    1000000
+    """
+    return (moment - EPOCH) // MICROSECOND
+
+
+def from_micros(number: int) -> datetime:
+    """Return the moment of a number of microseconds."""
+    return EPOCH + number * MICROSECOND

@@ -8,10 +8,10 @@ from dbt.adapters.spark.impl import SparkConfig
 from dbt.artifacts.resources.v1.model import ModelConfig
 from dbt.artifacts.resources.v1.seed import SeedConfig
 from dbt.artifacts.resources.v1.snapshot import SnapshotConfig
-from dbt.contracts.files import FileHash
 from dbt.contracts.graph.manifest import Manifest, ManifestMetadata
 from dbt.contracts.graph.nodes import Macro, ModelNode
 from dbt.plugins.manager import PluginManager
+from tests.unit.model_nodes import model_node
 
 from dbt.adapters.spark_dynamic.config import (
     DynamicTableConfigError,
@@ -23,32 +23,8 @@ from dbt_spark_dynamic import SparkDynamicPlugin
 from spark_dynamic.config import KNOWN_CONFIGS, OWN_CONFIGS
 
 
-def model(name: str, *levels: dict[str, Any], language: str = "sql") -> ModelNode:
-    """A model node whose config was merged level by level, the way dbt's parser does it."""
-    config = ModelConfig.from_dict({})
-    for level in levels:
-        config = config.update_from(dict(level), SparkDynamicConfig, validate=False)
-    return ModelNode.from_dict(
-        {
-            "resource_type": "model",
-            "unique_id": f"model.shop.{name}",
-            "name": name,
-            "alias": name,
-            "package_name": "shop",
-            "path": f"{name}.sql",
-            "original_file_path": f"models/{name}.sql",
-            "fqn": ["shop", name],
-            "database": None,
-            "schema": "shop",
-            "checksum": FileHash.empty().to_dict(),
-            "language": language,
-            "config": config.finalize_and_validate().to_dict(omit_none=True),
-        }
-    )
-
-
 def dynamic(name: str, **config: Any) -> ModelNode:
-    return model(name, {"materialized": "dynamic_table", **config})
+    return model_node(name, {"materialized": "dynamic_table", **config})
 
 
 def manifest_of(*nodes: ModelNode, adapter_type: str = "spark_dynamic") -> Manifest:
@@ -85,7 +61,7 @@ def test_a_sound_project_passes() -> None:
                 meta={"taget_lag": "not a config"},
                 **{"pre-hook": "select 1"},
             ),
-            model("staging", {"materialized": "table", "taget_lag": "5 minutes"}),
+            model_node("staging", {"materialized": "table", "taget_lag": "5 minutes"}),
         )
     )
 
@@ -113,7 +89,7 @@ def test_a_disabled_model_is_not_checked() -> None:
 
 
 def test_a_python_model_is_refused() -> None:
-    node = model("snake", {"materialized": "dynamic_table"}, language="python")
+    node = model_node("snake", {"materialized": "dynamic_table"}, language="python")
     assert (
         "Invalid value for `language`: 'python'. "
         "Expected 'sql': a dynamic table is defined by a query."
@@ -126,16 +102,16 @@ def test_a_python_model_is_refused() -> None:
 )
 def test_a_misspelt_materialization_is_found(materialized: str) -> None:
     sentence = f"Invalid value for `materialized`: '{materialized}'. Expected 'dynamic_table'."
-    assert sentence in message_of(model("m", {"materialized": materialized}))
+    assert sentence in message_of(model_node("m", {"materialized": materialized}))
 
 
 def test_other_materializations_are_left_alone() -> None:
     names = ["table", "view", "incremental", "ephemeral", "materialized_view", "dynamic"]
-    check_project(manifest_of(*(model(name, {"materialized": name}) for name in names)))
+    check_project(manifest_of(*(model_node(name, {"materialized": name}) for name in names)))
 
 
 def test_a_materialization_of_the_project_is_left_alone() -> None:
-    manifest = manifest_of(model("m", {"materialized": "dynamic_tables"}))
+    manifest = manifest_of(model_node("m", {"materialized": "dynamic_tables"}))
     name = "materialization_dynamic_tables_default"
     manifest.macros[f"macro.shop.{name}"] = Macro.from_dict(
         {
@@ -154,7 +130,7 @@ def test_a_materialization_of_the_project_is_left_alone() -> None:
 def test_configs_that_dbt_types_itself_are_reported_like_all_others() -> None:
     text = message_of(
         dynamic("a", on_configuration_change="ignore", unique_key=5, target_lag=5),
-        model("b", {"materialized": "table", "on_configuration_change": False}),
+        model_node("b", {"materialized": "table", "on_configuration_change": False}),
     )
     assert "`on_configuration_change`: 'ignore'. Expected 'apply', 'continue' or 'fail'." in text
     assert "`unique_key`: 5. Expected a column name or a list of column names." in text
@@ -164,12 +140,12 @@ def test_configs_that_dbt_types_itself_are_reported_like_all_others() -> None:
 
 def test_a_wrong_value_of_the_project_is_reported_though_a_model_overrides_it() -> None:
     project = {"materialized": "dynamic_table", "on_configuration_change": "ignore"}
-    text = message_of(model("a", project, {"on_configuration_change": "fail"}))
+    text = message_of(model_node("a", project, {"on_configuration_change": "fail"}))
     assert "`on_configuration_change`: 'ignore'." in text
 
 
 def test_the_last_level_wins() -> None:
-    node = model(
+    node = model_node(
         "a",
         {"materialized": "dynamic_table", "on_configuration_change": "Continue"},
         {"unique_key": "x", "target_lag": "5"},

@@ -1,8 +1,9 @@
 """The settings of the one commit: its record, and a number that lets it land only once."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 
+from spark_dynamic.settings import holding, set_statement
 from spark_dynamic.warehouse import Warehouse
 
 _METADATA = "spark.databricks.delta.commitInfo.userMetadata"
@@ -10,20 +11,6 @@ _APP = "spark.databricks.delta.write.txnAppId"
 _VERSION = "spark.databricks.delta.write.txnVersion"
 # A profile with dynamic overwrites would leave vanished partitions behind.
 _OVERWRITE = "spark.sql.sources.partitionOverwriteMode"
-
-_UNSET = "<undefined>"
-
-
-def set_statement(key: str, value: str) -> str:
-    """Return a SET whose value arrives unchanged.
-
-    >>> set_statement("a.b", "x`y;z")
-    'SET `a.b`=`x``y;z`'
-    """
-    if "${" in value:
-        # Spark would substitute it, wherever it stands.
-        raise ValueError(f"A setting cannot contain '${{': {value!r}")
-    return f"SET `{key}`=`{value.replace('`', '``')}`"
 
 
 @contextmanager
@@ -61,19 +48,3 @@ def static_overwrite(warehouse: Warehouse) -> Iterator[None]:
     """Make an overwrite in the block replace the whole table, whatever the profile says."""
     with holding(warehouse, {_OVERWRITE: "STATIC"}):
         yield
-
-
-@contextmanager
-def holding(warehouse: Warehouse, settings: Mapping[str, str]) -> Iterator[None]:
-    """Let settings hold in the block; afterwards they are what the profile chose."""
-    before = {key: warehouse.rows(f"SET {key}")[0]["value"] for key in settings}
-    changed = [key for key, value in settings.items() if before[key].upper() != value.upper()]
-    try:
-        for key in changed:
-            warehouse.execute(set_statement(key, settings[key]))
-        yield
-    finally:
-        for key in changed:
-            # A RESET alone would go back to Spark's default, not to what the profile set.
-            is_set = before[key] != _UNSET
-            warehouse.execute(set_statement(key, before[key]) if is_set else f"RESET `{key}`")

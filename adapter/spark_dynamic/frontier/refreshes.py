@@ -1,14 +1,12 @@
 """The refreshes of a period, read back from the state table."""
 
 from collections.abc import Iterable, Mapping
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 
+from spark_dynamic.clock import from_micros, micros
 from spark_dynamic.names import TableName
-from spark_dynamic.schedule.grid import EPOCH
 from spark_dynamic.schedule.known import Refresh
-
-_MICROSECOND = timedelta(microseconds=1)
 
 
 def refreshes_since(table: TableName, since: datetime) -> str:
@@ -16,7 +14,7 @@ def refreshes_since(table: TableName, since: datetime) -> str:
     return (
         "SELECT relation, refresh_action AS action, state, unix_micros(started_at) AS started, "
         "unix_micros(ended_at) AS ended, unix_micros(data_timestamp) AS moment "
-        f"FROM {table.sql} WHERE unix_micros(ended_at) >= {(since - EPOCH) // _MICROSECOND}"
+        f"FROM {table.sql} WHERE unix_micros(ended_at) >= {micros(since)}"
     )
 
 
@@ -27,14 +25,10 @@ def read_refreshes(rows: Iterable[Mapping[str, Any]]) -> dict[str, list[Refresh]
         moment = row["moment"]
         refresh = Refresh(
             action=row["action"] or "",
-            started_at=_moment(row["started"]),
-            ended_at=_moment(row["ended"]),
-            data_timestamp=None if moment is None else _moment(moment),
+            started_at=from_micros(int(row["started"])),
+            ended_at=from_micros(int(row["ended"])),
+            data_timestamp=None if moment is None else from_micros(int(moment)),
             succeeded=row["state"] == "SUCCEEDED",
         )
         found.setdefault(row["relation"], []).append(refresh)
     return found
-
-
-def _moment(micros: int) -> datetime:
-    return EPOCH + int(micros) * _MICROSECOND

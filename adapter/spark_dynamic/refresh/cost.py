@@ -53,13 +53,15 @@ def cheaper_full(
     for table, interval in intervals.items():
         rows = cycle.rows(warehouse, table, interval.new)
         total += rows
+        if interval.kind is Kind.REWRITE:
+            continue
         commits = between(
             cycle.catalog.history(warehouse, table, since=interval.old),
             interval.old,
             interval.new,
         )
         changed = rows_changed(commits or [])
-        if interval.kind is Kind.REWRITE or changed is None or changed <= LARGE * rows:
+        if changed is None or changed <= LARGE * rows:
             continue
         if rows >= SMALL:
             return reason("CHEAPER", f"{changed} of {rows} rows of {table} changed")

@@ -3,17 +3,17 @@
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import UTC, date, datetime, timedelta
+from datetime import date
 from decimal import Decimal
 from typing import Any
 
+from spark_dynamic.clock import from_micros
 from spark_dynamic.delta.facts import Bounds
 from spark_dynamic.names import quote
 from spark_dynamic.warehouse import Column, Warehouse
 
 _WHOLE = ("tinyint", "smallint", "int", "bigint")
 _DECIMAL = re.compile(r"decimal\(\d+,\d+\)")
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ def _read(text: str, column: Column) -> Any:
         if column.type == "date":
             return date.fromisoformat(text)
         if column.type == "timestamp":
-            return _EPOCH + timedelta(microseconds=int(text))
+            return from_micros(int(text))
     except (ValueError, OverflowError):
         return None
     if _DECIMAL.fullmatch(column.type):

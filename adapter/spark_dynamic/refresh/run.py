@@ -4,7 +4,7 @@ import uuid
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-from spark_dynamic.apply.commit import carrying, holding
+from spark_dynamic.apply.commit import carrying
 from spark_dynamic.apply.counts import rows_written
 from spark_dynamic.apply.groups import VISIBLE
 from spark_dynamic.apply.storage import (
@@ -27,6 +27,7 @@ from spark_dynamic.refresh.incremental import Work, Write, incremental_statement
 from spark_dynamic.refresh.plan import Plan, as_full, plan_refresh
 from spark_dynamic.refresh.self_check import what_differs
 from spark_dynamic.refresh.sources import beyond_travel, inserted, intervals
+from spark_dynamic.settings import holding
 from spark_dynamic.sql.pin import MODEL_PROPERTY
 from spark_dynamic.support import NotIncremental, reason
 from spark_dynamic.warehouse import Commit, Warehouse

@@ -4,6 +4,7 @@ Fuzzing covers the rules, not every query that people write. So the first increm
 of a table are compared with its query where that is cheap, and a few later ones.
 """
 
+from spark_dynamic.errors import EngineError
 from spark_dynamic.frontier.record import Record, Recorded
 from spark_dynamic.refresh.cycle import Cycle
 from spark_dynamic.refresh.plan import Plan
@@ -20,7 +21,12 @@ def what_differs(plan: Plan, written: Recorded, cycle: Cycle, warehouse: Warehou
     """Return how a table differs from its query, if it does and was checked at all."""
     if not _is_due(plan, written.record) or not _is_cheap(plan, cycle, warehouse):
         return ""
-    found = verify(plan.request, cycle, warehouse)
+    try:
+        found = verify(plan.request, cycle, warehouse)
+    except EngineError as error:
+        if error.code != "TOO_MANY_DIFFERENCES":
+            raise
+        return error.sentence.rstrip(".")
     if found.is_equal:
         return ""
     copies, row = found.differing[0]

@@ -108,9 +108,10 @@ def inserted(
     """Return the rows added to sources that only got inserts, as history counts them."""
     counts: dict[str, int] = {}
     for table, interval in found.items():
+        if interval.kind is not Kind.INSERTS:
+            continue
         history = cycle.catalog.history(warehouse, table, since=interval.old)
-        commits = between(history, interval.old, interval.new)
-        rows = rows_changed(commits) if commits and interval.kind is Kind.INSERTS else None
+        rows = rows_changed(between(history, interval.old, interval.new) or ())
         if rows is not None:
             counts[str(table)] = rows
     return counts

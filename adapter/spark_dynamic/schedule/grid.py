@@ -5,10 +5,11 @@ shorter periods are due as well, and all of them are refreshed at one data times
 """
 
 from bisect import bisect_left
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Final
 
-EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+from spark_dynamic.clock import EPOCH
+
 SHORTEST: Final = timedelta(seconds=48)
 # The longest is 25 years, which no lag reaches.
 PERIODS: Final = tuple(SHORTEST * 2**n for n in range(25))

@@ -10,15 +10,13 @@ from dataclasses import dataclass, fields, replace
 from datetime import datetime, timedelta
 from typing import Any, Final
 
-from spark_dynamic.schedule.grid import EPOCH
+from spark_dynamic.clock import EPOCH, MICROSECOND, from_micros, micros
 from spark_dynamic.schedule.known import Known, Refresh, noted
 from spark_dynamic.schedule.suspension import resumed, suspended
 
 SUSPENDED: Final = "SUSPENDED"
 RESUMED: Final = "RESUMED"
 NOT_DUE: Final = "NOT_DUE"
-
-_MICROSECOND = timedelta(microseconds=1)
 
 
 @dataclass(frozen=True)
@@ -128,10 +126,10 @@ def write_remembered(tables: Mapping[str, Remembered]) -> dict[str, Any]:
 def _write(found: Remembered) -> dict[str, Any]:
     known = found.known
     body = {
-        "timestamps": [_micros(moment) for moment in known.timestamps],
-        "durations": [duration // _MICROSECOND for duration in known.durations],
-        "fulls": [duration // _MICROSECOND for duration in known.fulls],
-        "incrementals": [duration // _MICROSECOND for duration in known.incrementals],
+        "timestamps": [micros(moment) for moment in known.timestamps],
+        "durations": [duration // MICROSECOND for duration in known.durations],
+        "fulls": [duration // MICROSECOND for duration in known.fulls],
+        "incrementals": [duration // MICROSECOND for duration in known.incrementals],
         "fulls_in_a_row": known.fulls_in_a_row,
         "just_built": known.is_just_built,
         "errors": known.errors_in_a_row,
@@ -152,7 +150,7 @@ def read_remembered(body: Mapping[str, Any]) -> dict[str, Remembered]:
 
 def _read(body: Mapping[str, Any]) -> Remembered:
     known = Known(
-        timestamps=tuple(EPOCH + n * _MICROSECOND for n in body.get("timestamps", ())),
+        timestamps=tuple(from_micros(n) for n in body.get("timestamps", ())),
         durations=_spans(body, "durations"),
         fulls=_spans(body, "fulls"),
         incrementals=_spans(body, "incrementals"),
@@ -182,12 +180,12 @@ def _texts(marks: Marks) -> list[str]:
 
 
 def _spans(body: Mapping[str, Any], key: str) -> tuple[timedelta, ...]:
-    return tuple(n * _MICROSECOND for n in body.get(key, ()))
+    return tuple(n * MICROSECOND for n in body.get(key, ()))
 
 
 def _micros(moment: datetime | None) -> int:
-    return (moment - EPOCH) // _MICROSECOND if moment else 0
+    return micros(moment) if moment else 0
 
 
-def _moment(micros: int | None) -> datetime | None:
-    return EPOCH + micros * _MICROSECOND if micros else None
+def _moment(number: int | None) -> datetime | None:
+    return from_micros(number) if number else None

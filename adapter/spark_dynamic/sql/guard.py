@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from spark_dynamic.errors import WarehouseError
 from spark_dynamic.names import TableName
+from spark_dynamic.settings import holding
 from spark_dynamic.warehouse import Warehouse
 
 _NUMBER = re.compile(r"#\d+L?|(?<=CTERelationRef )\d+|(?<=CTERelationDef )\d+")
@@ -61,13 +62,8 @@ class Explained:
 
 def explain(warehouse: Warehouse, sql: str) -> Explained:
     """Ask Spark for its reading of a query. Raises WarehouseError if it refuses the text."""
-    for key, value in _FOR_EXPLAINING.items():
-        warehouse.execute(f"SET {key}={value}")
-    try:
+    with holding(warehouse, _FOR_EXPLAINING):
         [row] = warehouse.rows(f"EXPLAIN EXTENDED {sql}")
-    finally:
-        for key in _FOR_EXPLAINING:
-            warehouse.execute(f"RESET {key}")
     return read_explanation(next(iter(row.values())))
 
 

@@ -49,6 +49,8 @@ class FakeSpark:
     schema: str = "shop"
     # Something that another session does just before a statement: (pattern, what).
     meanwhile: list[tuple[str, Callable[[], None]]] = field(default_factory=list)
+    # The rows of the state table, which only the schedule's tests read back.
+    state_rows: list[Any] = field(default_factory=list)
     # What Spark makes of a query, where the built-in answer would be too simple.
     explain: Callable[[str, str], str] = lambda sql, text: text
 
@@ -195,7 +197,8 @@ class FakeWarehouse:
         self.settings[key.strip("`")] = value.strip("`").replace("``", "`")
 
     def _get(self, key: str) -> list[dict[str, Any]]:
-        return [{"key": key, "value": self.settings.get(key, "STATIC")}]
+        unset = "STATIC" if key == "spark.sql.sources.partitionOverwriteMode" else "<undefined>"
+        return [{"key": key, "value": self.settings.get(key, unset)}]
 
     def _reset(self, key: str) -> None:
         self.settings.pop(key.strip("`"), None)

@@ -7,7 +7,7 @@ from fake_records import minute, pin_of, record_of
 from fake_shop import small_shop
 from fake_warehouse import FakeWarehouse
 
-from spark_dynamic.apply.commit import carrying, set_statement
+from spark_dynamic.apply.commit import carrying
 from spark_dynamic.errors import WarehouseError
 from spark_dynamic.frontier.record import (
     Pin,
@@ -20,6 +20,7 @@ from spark_dynamic.frontier.record import (
     write_record,
 )
 from spark_dynamic.names import TableName
+from spark_dynamic.settings import set_statement
 from spark_dynamic.warehouse import Commit
 
 ODD = "a`b ${env:HOME} $1 \\ \" ' ;\n\tü 𝄞 {x}"

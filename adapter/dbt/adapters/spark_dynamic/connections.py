@@ -19,8 +19,8 @@ from dbt_common.exceptions import DbtDatabaseError, DbtRuntimeError
 
 from dbt.adapters.spark_dynamic.embedded import Home
 from dbt.adapters.spark_dynamic.messages import readable
-from spark_dynamic.apply.commit import set_statement
 from spark_dynamic.literals import literal
+from spark_dynamic.settings import set_statement
 
 if TYPE_CHECKING:
     import agate

@@ -8,17 +8,15 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from dbt.artifacts.resources.v1.model import ModelConfig
-from dbt.contracts.files import FileHash
 from dbt.contracts.graph.manifest import Manifest, ManifestMetadata
 from dbt.contracts.graph.nodes import ModelNode
 from dbt.selected_resources import set_selected_resources
 from fake_delta import DeltaTable, Snapshot
 from fake_shop import Shop, small_shop
 from fake_warehouse import FakeSpark, FakeWarehouse
+from tests.unit.model_nodes import model_node
 
 from dbt.adapters.spark_dynamic import dynamic_tables, state_store
-from dbt.adapters.spark_dynamic.config import SparkDynamicConfig
 from dbt.adapters.spark_dynamic.dynamic_tables import DynamicTables
 from dbt.adapters.spark_dynamic.errors import RefreshError
 from dbt.adapters.spark_dynamic.requests import request_for
@@ -45,7 +43,7 @@ class StateWarehouse(FakeWarehouse):
             table.commit(self.spark.tick(0.001), "WRITE", table.newest, self.settings)
             return []
         if "FROM `shop`.`dynamic_table_refreshes`" in sql:
-            return [_shown(row) for row in self.spark.state_rows]  # type: ignore[attr-defined]
+            return [_shown(row) for row in self.spark.state_rows]
         return super()._answer(sql)
 
 
@@ -104,28 +102,12 @@ class DbtShop:
 
     def _node(self, name: str) -> ModelNode:
         sql = self.shop.models[name]
-        config = ModelConfig.from_dict({}).update_from(
-            dict(self.configs[name]), SparkDynamicConfig, validate=False
-        )
         read = [m for m in self.shop.models if m != name and f"shop.{m}" in sql]
-        return ModelNode.from_dict(
-            {
-                "resource_type": "model",
-                "unique_id": f"model.shop.{name}",
-                "name": name,
-                "alias": name,
-                "package_name": "shop",
-                "path": f"{name}.sql",
-                "original_file_path": f"models/{name}.sql",
-                "fqn": ["shop", name],
-                "database": None,
-                "schema": "shop",
-                "checksum": FileHash.empty().to_dict(),
-                "raw_code": sql,
-                "language": "sql",
-                "depends_on": {"macros": [], "nodes": [f"model.shop.{m}" for m in read]},
-                "config": config.finalize_and_validate().to_dict(omit_none=True),
-            }
+        return model_node(
+            name,
+            self.configs[name],
+            raw_code=sql,
+            depends_on={"macros": [], "nodes": [f"model.shop.{m}" for m in read]},
         )
 
     def adapter(self, manifest: Manifest | None = None) -> Any:
@@ -184,7 +166,7 @@ class DbtShop:
 def dbt_shop(monkeypatch: pytest.MonkeyPatch) -> Iterator[DbtShop]:
     """Yield a shop; the adapter's sessions are fake ones."""
     made = DbtShop(small_shop())
-    made.spark.state_rows = made.rows  # type: ignore[attr-defined]
+    made.spark.state_rows = made.rows
     # Every period up to 48 · 2¹⁰ seconds has a point here.
     made.spark.clock += timedelta(seconds=-made.spark.clock.timestamp() % (48 * 2**10))
     monkeypatch.setattr(

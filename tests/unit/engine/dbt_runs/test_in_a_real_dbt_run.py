@@ -60,10 +60,9 @@ def shop(monkeypatch: pytest.MonkeyPatch) -> Iterator[Shop]:
     monkeypatch.setattr(impl, "DbtWarehouse", session)
     monkeypatch.delenv("SPARK_DYNAMIC_REFRESH", raising=False)
     append = state_store.append_rows
-    made.spark.state_rows = []  # type: ignore[attr-defined]
 
     def append_and_keep(table: Any, rows: list[Any]) -> str:
-        made.spark.state_rows += rows  # type: ignore[attr-defined]
+        made.spark.state_rows += rows
         return append(table, rows)
 
     monkeypatch.setattr(state_store, "append_rows", append_and_keep)

@@ -1,6 +1,7 @@
 """Short ways to write graphs and situations; minutes count from the start of a day."""
 
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 from spark_dynamic.schedule.due import Verdict, what_is_due
 from spark_dynamic.schedule.graph import Graph, Model
@@ -36,10 +37,10 @@ def graph_of(**tables: tuple[Lag, str] | Lag) -> Graph:
     return Graph(models)
 
 
-def built(*timestamps: float, took: float = 0, **others: object) -> Known:
+def built(*timestamps: float, took: float = 0, **others: Any) -> Known:
     """A table with these data timestamps, newest first."""
     durations = (seconds(took),) if took else ()
-    return Known(tuple(at(t) for t in timestamps), durations, **others)  # type: ignore[arg-type]
+    return Known(tuple(at(t) for t in timestamps), durations, **others)
 
 
 def decide(

@@ -1,4 +1,5 @@
 import json
+from typing import Any
 
 from fake_records import minute
 from fake_schedule import at, seconds
@@ -123,8 +124,8 @@ def test_a_table_takes_a_bounded_part_of_the_summary() -> None:
 # In the summary of the state table
 
 
-def row(name: str, at_minute: int, **others: object) -> StateRow:
-    facts: dict[str, object] = {
+def row(name: str, at_minute: int, **others: Any) -> StateRow:
+    facts: dict[str, Any] = {
         "relation": name,
         "model_id": f"model.{name}",
         "refresh_action": "FULL",
@@ -141,11 +142,11 @@ def row(name: str, at_minute: int, **others: object) -> StateRow:
         "data_timestamp": minute(at_minute),
         "marks": MARKS,
     }
-    return StateRow(**(facts | others))  # type: ignore[arg-type]
+    return StateRow(**(facts | others))
 
 
-def commit(known: KnownState, *rows: StateRow, **more: object) -> Commit:
-    written = state_metadata(known, list(rows), **more)  # type: ignore[arg-type]
+def commit(known: KnownState, *rows: StateRow, **more: Any) -> Commit:
+    written = state_metadata(known, list(rows), **more)
     return Commit(1, minute(9), "WRITE", user_metadata=written)
 
 

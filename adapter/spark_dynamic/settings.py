@@ -1,0 +1,37 @@
+"""Settings of the session: set for a few statements, then as they were."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+
+from spark_dynamic.warehouse import Warehouse
+
+# What Spark shows for a key that it does not know and that nobody has set.
+_UNSET = "<undefined>"
+
+
+def set_statement(key: str, value: str) -> str:
+    """Return a SET whose value arrives unchanged.
+
+    >>> set_statement("a.b", "x`y;z")
+    'SET `a.b`=`x``y;z`'
+    """
+    if "${" in value:
+        # Spark would substitute it, wherever it stands.
+        raise ValueError(f"A setting cannot contain '${{': {value!r}")
+    return f"SET `{key}`=`{value.replace('`', '``')}`"
+
+
+@contextmanager
+def holding(warehouse: Warehouse, settings: Mapping[str, str]) -> Iterator[None]:
+    """Let settings hold in the block; afterwards they are what the profile chose."""
+    before = {key: warehouse.rows(f"SET {key}")[0]["value"] for key in settings}
+    changed = [key for key, value in settings.items() if before[key].upper() != value.upper()]
+    try:
+        for key in changed:
+            warehouse.execute(set_statement(key, settings[key]))
+        yield
+    finally:
+        for key in changed:
+            # A RESET alone would go back to Spark's default, not to what the profile set.
+            is_set = before[key] != _UNSET
+            warehouse.execute(set_statement(key, before[key]) if is_set else f"RESET `{key}`")
