@@ -18,6 +18,8 @@ def embedded_home(tmp_path_factory: pytest.TempPathFactory):
 # The data are tiny, but there are many of them: further tasks and generated code cost more than
 # they gain, and so do the processes that Hadoop starts for `chmod` and `readlink`.
 SMALL_AND_MANY = {
+    # The embedded metastore is opened by the tests that run processes of their own.
+    "spark.sql.catalogImplementation": "in-memory",
     "spark.sql.shuffle.partitions": "1",
     "spark.databricks.delta.snapshotPartitions": "1",
     "spark.sql.codegen.wholeStage": "false",

@@ -54,6 +54,14 @@ def _encoded(sql: str, type: str, depth: int = 0) -> list[str]:
             for part in _encoded(f"{sql}.{quote(name)}", inner, depth)
         ]
         return [null, *fields]
+    if type.startswith("map<"):
+        key, value = _parts(type[4:-1])
+        # Other keys may be equal and look different: then the order would decide.
+        if _AS_THEY_ARE.fullmatch(key):
+            name = f"key_{depth}"
+            inner = ", ".join([name, *_encoded(f"{sql}[{name}]", value, depth + 1)])
+            entries = f"transform(array_sort(map_keys({sql})), {name} -> struct({inner}))"
+            return [null, f"size({sql})", entries]
     raise NotIncremental("TYPE_NOT_SUPPORTED", type)
 
 
@@ -63,11 +71,20 @@ def _fields(text: str) -> list[tuple[str, str]]:
     >>> _fields("a:int,b:struct<c:decimal(4,2),d:int>")
     [('a', 'int'), ('b', 'struct<c:decimal(4,2),d:int>')]
     """
-    fields, depth, start = [], 0, 0
+    named = (part.partition(":") for part in _parts(text))
+    return [(name, type) for name, _, type in named]
+
+
+def _parts(text: str) -> list[str]:
+    """Split at the commas that stand in no brackets.
+
+    >>> _parts("int,map<string,decimal(4,2)>")
+    ['int', 'map<string,decimal(4,2)>']
+    """
+    parts, depth, start = [], 0, 0
     for i, letter in enumerate(text + ","):
         depth += (letter in "<(") - (letter in ">)")
         if letter == "," and depth == 0:
-            name, _, type = text[start:i].partition(":")
-            fields.append((name, type))
+            parts.append(text[start:i])
             start = i + 1
-    return fields
+    return parts

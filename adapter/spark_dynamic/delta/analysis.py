@@ -61,7 +61,20 @@ def bounds_of(delta: Plan, facts: Facts) -> dict[str, Bounds]:
                     if one in found and other not in found and holds_for(found[one], delta, other):
                         found[other] = found[one]
             return found
+        case Sum():
+            return _around([bounds_of(term, facts) for term in delta.terms])
     return {}
+
+
+def _around(every: list[dict[str, Bounds]]) -> dict[str, Bounds]:
+    """Return bounds that hold for the rows of all terms."""
+    found = {}
+    for id in set.intersection(*(set(bounds) for bounds in every)):
+        ends = [end for bounds in every for end in (bounds[id].low, bounds[id].high)]
+        # A column may have its bounds from a date in one term and from a timestamp in another.
+        if len({type(end) for end in ends}) == 1:
+            found[id] = Bounds(min(ends), max(ends))
+    return found
 
 
 def holds_for(bounds: Bounds, plan: Plan, id: str) -> bool:

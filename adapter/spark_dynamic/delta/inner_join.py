@@ -15,7 +15,8 @@ def inner_join(node: Join, deltas: Sequence[Plan | None], facts: Facts) -> Plan:
     One term per changed member, for any predicate and for self-joins, whose two sides are two
     members. A term begins with its delta and goes on along the conditions, so that no two
     large members are joined first; what joins a changed row by equality lies between the
-    bounds of the changed rows' keys.
+    bounds of the changed rows' keys. Members without changes are factored out of the sum where
+    the changed ones hold together without them, so that each is read once.
 
     >>> from sqlglot import parse_one
     >>> from spark_dynamic.delta.facts import Changes
@@ -29,14 +30,35 @@ def inner_join(node: Join, deltas: Sequence[Plan | None], facts: Facts) -> Plan:
     >>> [(str(member.table), member.state.value) for member in term.members]
     [('s.b', 'delta'), ('s.a', 'new')]
     """
-    olds = [old(member, facts) for member in node.members]
     links = [used(condition) for condition in node.conditions]
+    changed = [i for i, delta in enumerate(deltas) if delta is not None]
+    core = tuple(node.members[i] for i in changed)
+    if 1 < len(core) < len(node.members) and _hold_together(core, links):
+        columns = {id for member in core for id in member.columns}
+        inner = Join(core, tuple(c for c in node.conditions if used(c) <= columns))
+        outer = tuple(c for c in node.conditions if not used(c) <= columns)
+        others = [member for i, member in enumerate(node.members) if i not in changed]
+        sum_of_terms = inner_join(inner, [deltas[i] for i in changed], facts)
+        return _term(Join((inner, *others), outer), sum_of_terms, others, links, facts)
+    olds = [old(member, facts) for member in node.members]
     found: list[Plan] = []
     for i, delta in enumerate(deltas):
         if delta is not None:
             others = [*node.members[:i], *olds[i + 1 :]]
             found += [_term(node, term, others, links, facts) for term in terms(delta)]
     return Sum(tuple(found)) if len(found) > 1 else found[0]
+
+
+def _hold_together(members: Sequence[Plan], links: list[set[str]]) -> bool:
+    """Tell whether conditions link some members without the help of others."""
+    seen, remaining = set(members[0].columns), list(members[1:])
+    while remaining:
+        following = next((m for m in remaining if _connected(links, seen, m)), None)
+        if following is None:
+            return False
+        seen |= set(following.columns)
+        remaining = [member for member in remaining if member is not following]
+    return True
 
 
 def _term(

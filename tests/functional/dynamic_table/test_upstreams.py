@@ -1,6 +1,9 @@
 """Chains of dbt-built tables and dynamic tables, at one cut."""
 
+import threading
+
 import pytest
+from pyspark.sql import SparkSession
 from tests.functional.refreshes import actions, dbt, history, rows
 
 CHAIN = {
@@ -104,3 +107,46 @@ class TestConsistentCut:
             [(a, b)] = rows(project, "select a, b from {schema}.d")
             assert b <= a
             assert (a, b) == (n if n == 1 else 10, n if n == 1 else 10)
+
+    def test_no_version_mixes_cuts_while_a_writer_goes_on(self, project):
+        with Writer(project.test_schema):
+            for _ in range(3):
+                dbt("run")
+        seen = set()
+        for commit in history(project, "d__dyn"):
+            version = commit["version"]
+            found = rows(project, f"select a, b from {{schema}}.d__dyn version as of {version}")
+            assert all(b <= a for a, b in found), (version, found)
+            seen |= set(found)
+        # It was refreshed while the writer was at work, each time with something new.
+        assert len([a for a, _ in seen if a > 100]) >= 2, seen
+
+
+class Writer:
+    """Commits n to table_a, then to table_b, all the time, from a session of its own."""
+
+    def __init__(self, schema):
+        self._schema = schema
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._write)
+        self._error = None
+
+    def __enter__(self):
+        self._thread.start()
+
+    def __exit__(self, *_):
+        self._stop.set()
+        self._thread.join()
+        if self._error:
+            raise self._error
+
+    def _write(self):
+        session = SparkSession._instantiatedSession.newSession()
+        n = 100
+        try:
+            while not self._stop.is_set():
+                n += 1
+                for table in ("table_a", "table_b"):
+                    session.sql(f"insert into {self._schema}.{table} values ({n})")
+        except Exception as error:
+            self._error = error

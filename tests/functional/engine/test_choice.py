@@ -57,7 +57,7 @@ def test_a_feed_that_began_too_late_is_not_needed(shop: SparkShop) -> None:
 
 
 def test_what_is_not_incremental_says_why(shop: SparkShop) -> None:
-    shop.table("t", "a int, b double, m map<int, int>", "(1, 1, NULL)")
+    shop.table("t", "a int, b double, m map<double, int>", "(1, 1, NULL)")
     refused = {
         "select distinct a from t": "DISTINCT",
         "select a from t order by a limit 1": "LIMIT",

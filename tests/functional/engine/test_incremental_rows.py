@@ -2,6 +2,7 @@
 
 import pytest
 from spark_shop import SparkShop
+from tests.bags import bag
 
 
 @pytest.fixture
@@ -100,6 +101,25 @@ def test_a_union_keeps_its_types(shop: SparkShop) -> None:
     shop.run("DELETE FROM whole WHERE a = 1", "DELETE FROM exact WHERE a = 1")
     outcome = shop.check("both")
     assert outcome.rows_deleted == 3
+
+
+def test_maps_are_told_apart_by_their_entries(shop: SparkShop) -> None:
+    shop.table(
+        "tagged",
+        "id int, tags map<string, array<int>>",
+        "(1, map('a', array(1), 'b', array(2)))", "(2, map('b', array(1), 'a', array(2)))",
+        "(3, map('a', NULL))", "(4, map('a', array(NULL)))", "(5, map())", "(6, NULL)",
+    )  # fmt: skip
+    shop.model("tags", "select tags from tagged")
+    shop.refresh("tags")
+    shown = "SELECT to_json(tags) AS tags FROM"
+    for id in (1, 3, 5):
+        shop.run(f"DELETE FROM tagged WHERE id = {id}")
+        outcome = shop.refresh("tags")
+        assert outcome.plan.decision.action == "INCREMENTAL"
+        assert (outcome.rows_inserted, outcome.rows_deleted) == (0, 1)
+        stored, wanted = (shop.session.sql(f"{shown} {t}").collect() for t in ("tags", "tagged"))
+        assert bag(stored) == bag(wanted)
 
 
 def test_columns_may_have_any_name(shop: SparkShop) -> None:
