@@ -4,10 +4,11 @@ import json
 import threading
 
 from spark_dynamic.errors import WarehouseError
-from spark_dynamic.names import TableName
+from spark_dynamic.names import TableName, quote
 from spark_dynamic.warehouse import Column, Commit, Relation, ViewText, Warehouse
 
 _MISSING = ("TABLE_OR_VIEW_NOT_FOUND", "SCHEMA_NOT_FOUND", "DELTA_TABLE_NOT_FOUND")
+_NO_FUNCTION = ("ROUTINE_NOT_FOUND", "UNRESOLVED_ROUTINE", "SCHEMA_NOT_FOUND")
 _FIRST_LOOK = 10
 
 
@@ -21,6 +22,7 @@ class Catalog:
         self._relations: dict[TableName, Relation | None] = {}
         self._histories: dict[TableName, list[Commit]] = {}
         self._tables: dict[str, set[str]] = {}
+        self._functions: dict[str, str] = {}
         self._locks: dict[object, threading.RLock] = {}
         self._guard = threading.Lock()
 
@@ -65,6 +67,13 @@ class Catalog:
                 self._tables[key] = {row["tableName"].lower() for row in rows}
             return self._tables[key]
 
+    def function_text(self, warehouse: Warehouse, name: str) -> str:
+        """Return how a function of the user's is defined; nothing if there is none."""
+        with self._lock(("function", name)):
+            if name not in self._functions:
+                self._functions[name] = describe_function(warehouse, name)
+            return self._functions[name]
+
     def forget(self, name: TableName) -> None:
         """Ask again next time: the relation was changed."""
         with self._lock(name):
@@ -79,6 +88,20 @@ def describe_query(warehouse: Warehouse, sql: str) -> tuple[Column, ...]:
     """Return names and types of a query's columns, as Spark sees them."""
     rows = warehouse.rows(f"DESCRIBE QUERY SELECT * FROM (\n{sql}\n)")
     return tuple(Column(row["col_name"], row["data_type"]) for row in rows)
+
+
+def describe_function(warehouse: Warehouse, name: str) -> str:
+    """Return what Spark tells about a function: its body, or the class that it is."""
+    quoted = ".".join(quote(part) for part in name.split("."))
+    try:
+        rows = warehouse.rows(f"DESCRIBE FUNCTION EXTENDED {quoted}")
+    except WarehouseError as error:
+        if error.condition not in _NO_FUNCTION:
+            raise
+        return ""
+    # When it was made says nothing about what it does.
+    lines = [str(next(iter(row.values()))) for row in rows]
+    return "\n".join(line for line in lines if not line.lower().startswith("create time"))
 
 
 def describe_relation(warehouse: Warehouse, name: TableName) -> Relation | None:

@@ -83,9 +83,12 @@ def analyse(request: Request, cycle: Cycle, warehouse: Warehouse) -> Analysis:
             upstreams.append(_upstream(table, cycle, warehouse))
         else:
             bases.append(table)
+    functions = [
+        cycle.catalog.function_text(warehouse, name) for name in request.config.immutable_functions
+    ]
     return Analysis(
         query,
-        _hash(query.texts()),
+        _hash([*query.texts(), *functions]),
         tuple(bases),
         tuple(upstreams),
         tuple(others),

@@ -90,3 +90,15 @@ def test_a_failed_attempt_is_a_rebuild_or_an_error(
     outcome = shop.check("m", "FULL")
     assert outcome.plan.decision.reason.code == "INCREMENTAL_FAILED"
     shop.check("m", "NO_DATA")
+
+
+def test_a_declared_function_that_is_defined_anew_rebuilds(shop: SparkShop) -> None:
+    shop.table("t", "a int", "(1)")
+    shop.run("CREATE FUNCTION grown(x INT) RETURNS INT RETURN x + 1")
+    shop.model("kept", "select grown(a) as b from t", immutable_functions=["grown"])
+    shop.check("kept", "FULL")
+    shop.run("INSERT INTO t VALUES (2)")
+    shop.check("kept", "INCREMENTAL")
+    shop.check("kept", "NO_DATA")
+    shop.run("CREATE OR REPLACE FUNCTION grown(x INT) RETURNS INT RETURN x + 10")
+    shop.check("kept", "REINITIALIZE")
