@@ -46,8 +46,10 @@ def shop(monkeypatch: pytest.MonkeyPatch) -> Iterator[Shop]:
 
     def list_relations(adapter: Any, *args: Any, **options: Any) -> None:
         adapter.cache.update_schemas([(None, "shop")])
-        for name in made.spark.entries:
-            adapter.cache.add(adapter.Relation.create(schema=name.schema, identifier=name.name))
+        for row in StateWarehouse(made.spark)._show_extended("shop", "*"):
+            name, text = row["tableName"], row["information"]
+            relation = adapter.Relation.create(schema="shop", identifier=name, information=text)
+            adapter.cache.add(relation)
 
     def session(adapter: Any) -> StateWarehouse:
         return StateWarehouse(made.spark)
