@@ -102,7 +102,7 @@ def plan_refresh(request: Request, cycle: Cycle, warehouse: Warehouse) -> Plan:
     if after and (invalid or config_changes or request.full_refresh):
         # A rebuild at the table's own cut is right, too.
         after -= _INSTANT
-    cut = _cut(analysis, verdict, after, record, cycle, warehouse)
+    cut = _cut(request, analysis, verdict, after, record, cycle, warehouse)
     full = always_full(analysis, verdict)
     is_rebuilt_anyway = invalid or full or request.full_refresh
     # Comparing rows costs jobs: only where the answer decides.
@@ -159,6 +159,7 @@ def plan_refresh(request: Request, cycle: Cycle, warehouse: Warehouse) -> Plan:
 
 
 def _cut(
+    request: Request,
     analysis: Analysis,
     verdict: Verdict,
     after: datetime | None,
@@ -176,6 +177,7 @@ def _cut(
         pin_at=lambda table, moment: cycle.pin(warehouse, table, moment),
         same_rows=lambda old, new: cycle.same_rows(warehouse, old, new),
         own=own,
+        decided=request.decided_at,
     )
 
 

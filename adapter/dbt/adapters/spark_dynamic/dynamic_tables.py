@@ -103,6 +103,7 @@ class DynamicTables:
         self._look_around(cycle, schedule, warehouse)
         began = cycle.catalog.now()
         with self._reported(request, cycle, started_at):
+            request = replace(request, decided_at=schedule.data_timestamp(request))
             settled = quiet(request, cycle, warehouse)
             if settled:
                 return QuietRefresh(request, settled, cycle, started_at)

@@ -36,6 +36,11 @@ class PlannedRefresh:
         return ";\n\n".join(statements) + ";" if statements else _NOTHING
 
     @property
+    def makes_storage(self) -> bool:
+        """Tell whether a new table is to be made."""
+        return self.plan.builds_generation
+
+    @property
     def builds_storage(self) -> bool:
         """Tell whether a new table was made, which has no constraints yet."""
         return self.outcome is not None and self.outcome.plan.builds_generation
@@ -51,4 +56,5 @@ class QuietRefresh:
     started_at: datetime
     writes: ClassVar[bool] = False
     sql: ClassVar[str] = _NOTHING
+    makes_storage: ClassVar[bool] = False
     builds_storage: ClassVar[bool] = False

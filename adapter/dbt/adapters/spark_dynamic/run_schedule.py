@@ -52,6 +52,11 @@ class RunSchedule:
         late = lateness_of(self.situation, self.verdicts)
         return {} if late is None else {self.situation.now: late}
 
+    def data_timestamp(self, request: Request) -> datetime | None:
+        """Return the data timestamp that was chosen for a table; None leaves it to its cut."""
+        verdict = self.verdicts.get(str(request.view))
+        return verdict.data_timestamp if verdict else None
+
     def settled(self) -> list[Settled]:
         """Return what is written down of the due tables that were found right."""
         due = (self.remembered.get(name) for name, v in self.verdicts.items() if v.is_due)
