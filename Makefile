@@ -25,8 +25,8 @@ endef
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-tables test-processes test-adapter test-fast fuzz fuzz-delta bench simulation lint format lock wheel \
-  jars clean
+.PHONY: help demo test test-tables test-processes test-adapter test-fast fuzz fuzz-delta bench \
+  bench-changes bench-many simulation lint format lock wheel jars clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -55,8 +55,8 @@ test-processes:
 test-adapter: $(JARS) ## Run all classes of dbt-tests-adapter on a real Spark (a quarter of an hour)
 	$(BIN)/python -m pytest tests/functional/adapter
 
-test-fast: lint ## Run lint and unit tests, without Spark
-	$(BIN)/python -m pytest tests/unit
+test-fast: lint ## Run lint and unit tests, without Spark and without long random ones
+	$(BIN)/python -m pytest tests/unit -m "not thorough"
 
 # CASES=1000 runs so many; SEED=7 begins with that one, else the first seed is random.
 fuzz: $(INSTALLED) ## Check deltas of random queries over random changes on DuckDB (15 minutes)
@@ -72,6 +72,9 @@ fuzz-delta: $(JARS) ## Check random queries over random changes end to end, on D
 # SCALE=10 takes ten times as much data; REPEATS=1 is enough for a look.
 bench: $(JARS) ## Measure dynamic tables against rebuilt and hand-written ones, on TPC-H (two hours)
 	$(BIN)/python -m benchmarks --scale $(or $(SCALE),1) --repeats $(or $(REPEATS),5)
+
+bench-many: $(JARS) ## Measure 200 dynamic tables with nothing to do against dbt's own models
+	$(BIN)/python -m benchmarks.many_models --repeats $(or $(REPEATS),5)
 
 simulation: $(INSTALLED) ## Run the schedule of 2,000 tables for a simulated week, by the real code
 	PYTHONPATH=tests $(BIN)/python -m simulation --tables $(or $(TABLES),2000) --days $(or $(DAYS),7)

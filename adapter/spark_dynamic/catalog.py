@@ -2,8 +2,12 @@
 
 import json
 import threading
+from collections.abc import Iterable, Mapping
 
 from spark_dynamic.errors import WarehouseError
+from spark_dynamic.frontier.logs import Versions, look_at_logs
+from spark_dynamic.frontier.settled import LogEnd, Settled
+from spark_dynamic.listing import list_relations, list_schema, location_of
 from spark_dynamic.names import TableName, quote
 from spark_dynamic.warehouse import Column, Commit, Relation, ViewText, Warehouse
 
@@ -23,6 +27,10 @@ class Catalog:
         self._histories: dict[TableName, list[Commit]] = {}
         self._tables: dict[str, set[str]] = {}
         self._functions: dict[str, str] = {}
+        # What was listed of relations and logs when the cycle began, unless it was changed since.
+        self._listings = 0
+        self._listed: dict[TableName, tuple[int, str]] = {}
+        self._versions: dict[TableName, Versions] = {}
         self._locks: dict[object, threading.RLock] = {}
         self._guard = threading.Lock()
 
@@ -74,11 +82,67 @@ class Catalog:
                 self._functions[name] = describe_function(warehouse, name)
             return self._functions[name]
 
+    def look(
+        self,
+        warehouse: Warehouse,
+        known: Iterable[Settled],
+        own: Mapping[TableName, str],
+        schemas: Iterable[str] = (),
+    ) -> None:
+        """List everything that some tables are made of, and where its logs end.
+
+        This comes first: what is described later is at least as new as what is listed. The
+        dynamic tables themselves (`own`) have been listed already, or are listed by `schemas`.
+        """
+        known, found = list(known), dict(own)
+        for schema in schemas:
+            found |= list_schema(warehouse, schema)
+        reached = {name for settled in known for name in settled.sources}
+        found |= list_relations(warehouse, reached)
+        ends: dict[str, set[LogEnd]] = {}
+        for log in {log for settled in known for log in settled.logs}:
+            if place := location_of(found.get(log.table, "")):
+                ends.setdefault(place, set()).add(log)
+        newest = {place: max(log.version for log in logs) for place, logs in ends.items()}
+        versions = look_at_logs(warehouse, newest)
+        self._listed = {name: (0, text) for name, text in found.items()}
+        self._versions = {log.table: versions[place] for place in versions for log in ends[place]}
+
+    def now(self) -> int:
+        """Return the moment of the newest listing, for `listed`."""
+        return self._listings
+
+    def listed(self, name: TableName, by: int | None = None) -> str | None:
+        """Return what was listed of a relation by a moment; None if it has changed since."""
+        found = self._listed.get(name)
+        return None if found is None or (by is not None and found[0] > by) else found[1]
+
+    def list_again(self, warehouse: Warehouse, name: TableName) -> None:
+        """List a relation that was changed in this cycle; it is then also described anew."""
+        with self._lock(name):
+            if name in self._listed:
+                return
+            texts = list_relations(warehouse, [name])
+            self._relations.pop(name, None)
+            with self._guard:
+                self._listings += 1
+                self._listed |= {n: (self._listings, text) for n, text in texts.items()}
+
+    def listed_names(self, schema: str) -> list[str]:
+        """Return the names of the relations in a schema, as far as they were listed."""
+        return [name.name for name in list(self._listed) if name.schema == schema]
+
+    def is_end(self, log: LogEnd) -> bool:
+        """Tell whether a commit was still the newest of its log when the cycle began."""
+        return self._versions.get(log.table) == {log.version: log.committed_at}
+
     def forget(self, name: TableName) -> None:
         """Ask again next time: the relation was changed."""
         with self._lock(name):
             self._relations.pop(name, None)
             self._histories.pop(name, None)
+            self._listed.pop(name, None)
+            self._versions.pop(name, None)
         key = name.sibling("").sql
         with self._lock(key):
             self._tables.pop(key, None)

@@ -23,6 +23,7 @@ def test_a_case_that_once_failed_passes(path: Path) -> None:
     assert outcome.refused == case.refused
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("seed", [FIXED_SEED, VARYING_SEED], ids=("fixed", "varying"))
 def test_random_cases_pass(seed: int) -> None:
     print(f"from seed {seed}")

@@ -5,6 +5,8 @@ from fuzz.mutants import MUTANTS, Mutant, found_by
 
 SEED = 9000
 
+pytestmark = pytest.mark.thorough
+
 
 @pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.__name__)
 def test_the_fuzzer_finds_a_planted_bug(mutant: Mutant) -> None:

@@ -59,13 +59,20 @@ def choose_cut(
     pin_at: PinAt,
     same_rows: SameRows,
     own: Record | None = None,
+    decided: datetime | None = None,
 ) -> Cut | Waiting:
     """Choose the newest cut that all upstreams are valid at.
 
     `now` is the cycle's data timestamp; the cut has to be newer than `after`. The pins of the
-    model's `own` record stand for its own moment.
+    model's `own` record stand for its own moment. If the schedule `decided` for an older moment,
+    rows are not compared to find out whether an upstream would also be valid now.
     """
     bases, upstreams = list(bases), list(upstreams)
+    if decided is not None and decided < now and (after is None or decided > after):
+        is_fresh = all(_is_valid_at(u, now, pin_at, _is_same_commit) for u in upstreams)
+        cut = None if is_fresh else _cut_at(decided, bases, upstreams, pin_at, same_rows, own)
+        if cut is not None:
+            return cut
     late = tuple(u.view for u in upstreams if not _is_valid_at(u, now, pin_at, same_rows))
     if not late:
         newest = {u.storage: u.records[0] for u in upstreams}
@@ -77,6 +84,10 @@ def choose_cut(
         if cut is not None:
             return cut
     return Waiting(late)
+
+
+def _is_same_commit(one: Pin, other: Pin) -> bool:
+    return (one.log, one.version) == (other.log, other.version)
 
 
 def _is_valid_at(upstream: Upstream, moment: datetime, pin_at: PinAt, same_rows: SameRows) -> bool:

@@ -1,6 +1,8 @@
 """The state table: one row for each refresh or failed try. An index; commits are the truth."""
 
+import base64
 import json
+import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -8,6 +10,7 @@ from typing import Any
 
 from spark_dynamic.clock import read_stamp, stamp
 from spark_dynamic.frontier.record import Pin, Recorded
+from spark_dynamic.frontier.settled import Settled
 from spark_dynamic.literals import literal
 from spark_dynamic.names import TableName
 from spark_dynamic.schedule.known import Refresh
@@ -25,6 +28,7 @@ from spark_dynamic.warehouse import Commit
 
 STATE_TABLE = "dynamic_table_refreshes"
 _SUMMARY = "spark_dynamic_state"
+_FORGOTTEN_AFTER = timedelta(days=400)
 
 _COLUMNS = {
     "relation": "STRING",
@@ -88,8 +92,9 @@ class StateRow:
     statements: int | None = None
     jobs: int | None = None
     error: str | None = None
-    # No column: which model was refreshed, for the summary.
+    # No columns: which model was refreshed and what its table is right for, for the summary.
     marks: Marks | None = None
+    settled: Settled | None = None
 
     @property
     def event(self) -> Event:
@@ -101,7 +106,7 @@ class StateRow:
             data_timestamp=self.data_timestamp,
             succeeded=self.state == "SUCCEEDED",
         )
-        return Event(self.relation, refresh, self.marks)
+        return Event(self.relation, refresh, self.marks, self.settled)
 
 
 @dataclass(frozen=True)
@@ -154,14 +159,27 @@ def state_metadata(
     newest = merged.newest_timestamp
     samples = _newest_samples({**known.lateness, **(lateness or {})})
     tables = remember(known.tables, (row.event for row in rows))
+    if newest:
+        tables = {name: found for name, found in tables.items() if not _is_old(found, newest)}
     body = {
-        _SUMMARY: stamp(newest) if newest else "",
         "pins": [[source, log, version] for (source, log), version in merged.pins.items()],
         "refresh_numbers": merged.refresh_numbers,
         "lateness": [[stamp(at), late.total_seconds()] for at, late in samples.items()],
         "tables": write_remembered(tables),
     }
-    return json.dumps(body, separators=(",", ":")).replace("$", "\\u0024")
+    text = json.dumps(body, separators=(",", ":"))
+    # Much of it repeats itself, and every run reads the summaries of ten commits.
+    packed = base64.b64encode(zlib.compress(text.encode())).decode()
+    return json.dumps({_SUMMARY: stamp(newest) if newest else "", "packed": packed})
+
+
+def _is_old(found: Remembered, now: datetime) -> bool:
+    """Tell whether a table has not been heard of for so long that it is gone, most likely.
+
+    If it is not, it is due in the next run, like a new one.
+    """
+    since = found.noted_at or now
+    return not found.known.is_suspended and now - since > _FORGOTTEN_AFTER
 
 
 def summarise(rows: list[StateRow]) -> KnownState:
@@ -220,14 +238,16 @@ def _read_summary(metadata: str) -> KnownState:
     try:
         body = json.loads(metadata)
         newest = read_stamp(body[_SUMMARY]) if body[_SUMMARY] else None
+        if "packed" in body:
+            body = json.loads(zlib.decompress(base64.b64decode(body["packed"])))
         pins = {(source, log): version for source, log, version in body["pins"]}
-        # The first versions wrote no more than this.
+        # The first versions wrote no more than this, and unpacked.
         late = {read_stamp(at): timedelta(seconds=s) for at, s in body.get("lateness", ())}
         tables = read_remembered(body.get("tables", {}))
         return KnownState(
             newest, pins, dict(body["refresh_numbers"]), tables=tables, lateness=late
         )
-    except (ValueError, KeyError, TypeError, AttributeError):
+    except (ValueError, KeyError, TypeError, AttributeError, zlib.error):
         # Somebody else's metadata, which only mentions ours.
         return KnownState()
 

@@ -51,6 +51,10 @@ class Cycle:
             self._rows = {key: rows for key, rows in self._rows.items() if key[0] != table}
         self.catalog.forget(table)
 
+    def has_written(self, table: TableName) -> bool:
+        """Tell whether a node of this invocation wrote a table, or made a view."""
+        return table in self._written
+
     def pin(self, warehouse: Warehouse, table: TableName, moment: datetime) -> Pin:
         """Return a table's version at a moment. The first answer stands for the whole cycle."""
         with self._lock(table):

@@ -17,6 +17,7 @@ from spark_dynamic.config import RefreshMode
 from spark_dynamic.frontier.cut import Cut, Upstream, Waiting, choose_cut
 from spark_dynamic.frontier.record import Pin, Record, StoredColumn, Verdict
 from spark_dynamic.names import TableName
+from spark_dynamic.refresh.aging import kept_until
 from spark_dynamic.refresh.analyse import Analysis, always_full, analyse, judge
 from spark_dynamic.refresh.cost import cheaper_full, slower_so_far
 from spark_dynamic.refresh.cycle import Cycle
@@ -32,8 +33,6 @@ from spark_dynamic.support import Reason, reason
 from spark_dynamic.warehouse import Warehouse
 
 _INSTANT = timedelta(microseconds=1)
-# Delta's default for how long the files of old versions are kept.
-_FILES_KEPT = timedelta(days=7)
 
 
 @dataclass(frozen=True)
@@ -103,7 +102,7 @@ def plan_refresh(request: Request, cycle: Cycle, warehouse: Warehouse) -> Plan:
     if after and (invalid or config_changes or request.full_refresh):
         # A rebuild at the table's own cut is right, too.
         after -= _INSTANT
-    cut = _cut(analysis, verdict, after, record, cycle, warehouse)
+    cut = _cut(request, analysis, verdict, after, record, cycle, warehouse)
     full = always_full(analysis, verdict)
     is_rebuilt_anyway = invalid or full or request.full_refresh
     # Comparing rows costs jobs: only where the answer decides.
@@ -160,6 +159,7 @@ def plan_refresh(request: Request, cycle: Cycle, warehouse: Warehouse) -> Plan:
 
 
 def _cut(
+    request: Request,
     analysis: Analysis,
     verdict: Verdict,
     after: datetime | None,
@@ -177,6 +177,7 @@ def _cut(
         pin_at=lambda table, moment: cycle.pin(warehouse, table, moment),
         same_rows=lambda old, new: cycle.same_rows(warehouse, old, new),
         own=own,
+        decided=request.decided_at,
     )
 
 
@@ -313,14 +314,11 @@ def _has_moved(
     """
     if record.clock and record.clock != cut.data_timestamp:
         return True
-    if cut.data_timestamp - record.data_timestamp > retention / 2:
+    if cut.data_timestamp > kept_until(record, cut, retention):
         return True
     for table, pin in cut.pins.items():
         old = record.pin_of(table)
         if old is None or not cycle.same_rows(warehouse, old, pin):
-            return True
-        is_newest = old.version == pin.version
-        if not is_newest and cut.data_timestamp - old.committed_at > _FILES_KEPT / 2:
             return True
     return False
 

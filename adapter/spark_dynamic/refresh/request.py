@@ -1,6 +1,7 @@
 """What is asked of a refresh."""
 
 from dataclasses import dataclass, field
+from datetime import datetime
 
 from spark_dynamic.apply.view import Description
 from spark_dynamic.config import DynamicTableConfig
@@ -23,6 +24,8 @@ class Request:
     leaves_no_state: bool = False
     # Somebody asked for a refresh now, due or not.
     is_forced: bool = False
+    # The data timestamp that the schedule chose; None leaves it to the cut.
+    decided_at: datetime | None = None
     comment: str | None = None
     column_comments: dict[str, str] = field(default_factory=dict)
 

@@ -11,6 +11,7 @@ from datetime import datetime, timedelta
 from typing import Any, Final
 
 from spark_dynamic.clock import EPOCH, MICROSECOND, from_micros, micros
+from spark_dynamic.frontier.settled import Settled, read_settled, write_settled
 from spark_dynamic.schedule.known import Known, Refresh, noted
 from spark_dynamic.schedule.suspension import resumed, suspended
 
@@ -37,6 +38,8 @@ class Event:
     table: str
     refresh: Refresh
     marks: Marks | None = None
+    # What the table was found right for, if the refresh changed nothing.
+    settled: Settled | None = None
 
 
 @dataclass(frozen=True)
@@ -51,6 +54,7 @@ class Remembered:
     noted_at: datetime | None = None
     # When a person last suspended or resumed the table.
     switched_at: datetime | None = None
+    settled: Settled | None = None
 
     def now(self, marks: Marks) -> Known:
         """Return what is known of the table, now that its model has these marks."""
@@ -92,11 +96,12 @@ def _noted(before: Remembered, event: Event) -> Remembered:
     if not refresh.succeeded:
         known = noted(before.now(marks) if event.marks else before.known, refresh)
         known = replace(known, is_edited=False, is_reconfigured=False)
-        return replace(before, known=known, tried=marks, noted_at=moment)
+        return replace(before, known=known, tried=marks, noted_at=moment, settled=None)
     if not refresh.is_refresh:
         return before
     known = noted(before.known, refresh)
-    return replace(before, known=known, marks=marks, tried=Marks(), noted_at=moment)
+    after = replace(before, known=known, marks=marks, tried=Marks(), noted_at=moment)
+    return replace(after, settled=event.settled)
 
 
 def merge_remembered(
@@ -139,6 +144,7 @@ def _write(found: Remembered) -> dict[str, Any]:
         "tried": _texts(found.tried),
         "noted_at": _micros(found.noted_at),
         "switched_at": _micros(found.switched_at),
+        "settled": write_settled(found.settled) if found.settled else None,
     }
     return {key: value for key, value in body.items() if value}
 
@@ -166,6 +172,7 @@ def _read(body: Mapping[str, Any]) -> Remembered:
         tried=Marks(*body.get("tried", ())),
         noted_at=_moment(body.get("noted_at")),
         switched_at=_moment(body.get("switched_at")),
+        settled=read_settled(body["settled"]) if "settled" in body else None,
     )
 
 

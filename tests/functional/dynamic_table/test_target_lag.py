@@ -5,13 +5,23 @@ run. Where one has to, the adapter's clock is set six days forward.
 """
 
 import re
+import uuid
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
 from dbt.tests.util import run_dbt
 from tests.functional.refreshes import actions, dbt, rows
 
+from dbt.adapters.spark_dynamic.project import short_hash
+from dbt.adapters.spark_dynamic.state_rows import event_row
+from dbt.adapters.spark_dynamic.state_store import StateStore
 from dbt.adapters.spark_dynamic.warehouse import DbtWarehouse
+from spark_dynamic.frontier.settled import LogEnd, Settled
+from spark_dynamic.frontier.state import StateRow
+from spark_dynamic.names import TableName
+from spark_dynamic.refresh.cycle import Cycle
+from spark_dynamic.schedule.remembered import Marks, remember
 
 TOTALS = """
 {{ config(materialized='dynamic_table', target_lag='downstream') }}
@@ -144,3 +154,66 @@ class TestErrors:
         project.run_sql("delete from {schema}.texts where text = 'one'")
         run_dbt(["run-operation", "dynamic_table_resume", "--args", "{model: numbers}"])
         assert actions(dbt("run"))["numbers"].startswith(("NO_DATA", "INCREMENTAL", "FULL"))
+
+
+class TestTheStateOfManyTables:
+    """The summary of a commit is one setting and one text, however many tables there are."""
+
+    @pytest.fixture(scope="class")
+    def models(self):
+        return {"one.sql": "select 1 as id"}
+
+    def test_three_hundred_tables_are_written_and_read_back(self, project):
+        now = datetime(2026, 1, 1, tzinfo=UTC)
+        with project.adapter.connection_named("many"):
+            warehouse = DbtWarehouse(project.adapter)
+            store = StateStore(project.adapter.config.credentials)
+            cycle = Cycle("many", now, store.read(warehouse))
+            cycle.events += many_rows(300, cycle, now)
+            store.write(warehouse, cycle, {})
+            found = store.read(warehouse)
+            [newest] = warehouse.history(store.table, 1)
+        assert found.tables == remember({}, [row.event for row in cycle.events])
+        assert found.refresh_numbers == {row.relation: 1 for row in cycle.events}
+        assert len(newest.user_metadata) < 300 * 250
+        count = (
+            "select count(*), count(distinct settings['a']) from {schema}.dynamic_table_refreshes"
+        )
+        assert rows(project, count) == [(300, 300)]
+
+
+def many_rows(count: int, cycle: Cycle, now: datetime) -> list[StateRow]:
+    return [many_row(number, cycle, now) for number in range(count)]
+
+
+def many_row(number: int, cycle: Cycle, now: datetime) -> StateRow:
+    """Return a row with all that a table leaves to the next cycle."""
+    name = f"a_schema_of_some_length.a_table_of_some_length_{number}"
+    view, storage = TableName.parse(name), TableName.parse(f"{name}__dyn")
+    bases = tuple(
+        LogEnd(TableName("sources", f"source_{n}"), 10 * n, now, f"s3://bucket/sources/source_{n}")
+        for n in range(number % 5)
+    )
+    settled = Settled(
+        request=short_hash(["request", number]),
+        catalog=short_hash(["catalog", number]),
+        views={},
+        own=(view,),
+        storages=(LogEnd(storage, number, now),),
+        bases=bases,
+        until=now + timedelta(days=15),
+        incarnation=str(uuid.uuid4()),
+        fingerprint=short_hash(["fingerprint", number]),
+        version=number,
+    )
+    row = event_row(name, f"model.shop.{name}", "auto", "NO_DATA", cycle, now)
+    marks = Marks(*(short_hash([part, number]) for part in ("definition", "text", "config")))
+    return replace(
+        row,
+        refresh_number=1,
+        data_timestamp=now + timedelta(seconds=number),
+        frontier=settled.frontier,
+        settings={"a": f"quotes ' and \\ and ${{x}} {number}"},
+        marks=marks,
+        settled=settled,
+    )

@@ -207,6 +207,36 @@ class FakeWarehouse:
         names = (n for n in self.spark.entries if n.schema == schema.strip("`"))
         return [{"namespace": name.schema, "tableName": name.name} for name in names]
 
+    def _show_extended(self, schema: str, pattern: str) -> list[dict[str, Any]]:
+        wanted = None if pattern == "*" else pattern.split("|")
+        found = []
+        for name, entry in self.spark.entries.items():
+            if name.schema == schema.strip("`") and (wanted is None or name.name in wanted):
+                facts = {"Table": name.name, "Last Access": str(self.spark.clock)}
+                if isinstance(entry, StoredView):
+                    facts |= {"View Text": entry.text, "View Schema": str(entry.columns)}
+                    facts |= {"View Configuration": str(entry.settings)}
+                else:
+                    facts |= {"Location": entry.location, "Provider": entry.provider}
+                facts["Table Properties"] = str(entry.properties)
+                text = "".join(f"{key}: {value}\n" for key, value in facts.items())
+                found.append({"tableName": name.name, "information": text})
+        return found
+
+    def _log_files(self, root: str, patterns: str) -> list[dict[str, Any]]:
+        """List files of logs: each location with two versions, the newest known and the next."""
+        found = []
+        logs = {e.location: e for e in self.spark.entries.values() if isinstance(e, DeltaTable)}
+        for rest, *versions in re.findall(r"([^{},]+)/_delta_log/{(\d+)\.json,(\d+)", patterns):
+            place = root + rest
+            table = logs.get(place)
+            for commit in table.commits if table else ():
+                if commit.version in map(int, versions):
+                    path = f"{place}/_delta_log/{commit.version:020}.json"
+                    modified = round(commit.timestamp.timestamp() * 1_000_000)
+                    found.append({"path": path, "modified": modified})
+        return found
+
     def _describe_json(self, name: str) -> list[dict[str, Any]]:
         entry = self._entry(name)
         assert isinstance(entry, StoredView)
@@ -336,6 +366,8 @@ _HANDLERS: list[tuple[str, Callable[..., Any]]] = [
     (r"SET ([\w.]+)", FakeWarehouse._get),
     (r"RESET (`?[\w.]+`?)", FakeWarehouse._reset),
     (r"SHOW TABLES IN (.*)", FakeWarehouse._show_tables),
+    (r"SHOW TABLE EXTENDED IN (.*) LIKE '(.*)'", FakeWarehouse._show_extended),
+    (r"SELECT path, .* FROM binaryFile.`([^{]*){(.*)}`", FakeWarehouse._log_files),
     (rf"DESCRIBE TABLE EXTENDED {NAME} AS JSON", FakeWarehouse._describe_json),
     (rf"DESCRIBE TABLE EXTENDED {NAME}", FakeWarehouse._describe),
     (r"DESCRIBE QUERY (.*)", FakeWarehouse._describe_query),

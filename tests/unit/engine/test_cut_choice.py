@@ -37,6 +37,7 @@ def choose(
     bases: tuple[str, ...] = (),
     after: int | None = None,
     same: set[tuple[str, int, int]] | None = None,
+    decided: int | None = None,
 ) -> Cut | Waiting:
     known = Bases(commits, same or set())
     return choose_cut(
@@ -46,6 +47,7 @@ def choose(
         upstreams=upstreams,
         pin_at=known.pin_at,
         same_rows=known.same_rows,
+        decided=None if decided is None else minute(decided),
     )
 
 
@@ -137,3 +139,25 @@ def test_upstreams_agree_where_the_rows_are_the_same() -> None:
     same = {("o", 5, 50)}
     found = choose({"o": [5, 50, 70]}, a, b, same=same)
     assert shown(found)[1] == {"o": 50, "a__dyn": 8, "b__dyn": 3}
+
+
+def test_a_moment_that_the_schedule_chose_is_taken_without_comparing_rows() -> None:
+    a = upstream("a", recorded_at("a", 7, 50, pin_of("o", 5)))
+    commits = {"o": [5, 60], "p": [3, 70]}
+    same = {("o", 5, 60)}
+    assert shown(choose(commits, a, bases=("p",), same=same))[0] == NOW
+    found = choose(commits, a, bases=("p",), same=same, decided=50)
+    assert shown(found) == (50, {"o": 5, "p": 3, "a__dyn": 7})
+
+
+def test_what_is_as_new_as_can_be_is_taken_now_whatever_the_schedule_chose() -> None:
+    a = upstream("a", recorded_at("a", 7, 50, pin_of("o", 5)))
+    found = choose({"o": [5], "p": [3, 70]}, a, bases=("p",), decided=50)
+    assert shown(found) == (NOW, {"o": 5, "p": 70, "a__dyn": 7})
+
+
+@pytest.mark.parametrize("decided", [40, 50, 55])
+def test_a_chosen_moment_that_is_not_there_any_more_is_none(decided: int) -> None:
+    a = upstream("a", recorded_at("a", 7, 60, pin_of("o", 60)))
+    found = choose({"o": [60, 61]}, a, after=50, decided=decided)
+    assert shown(found) == (60, {"o": 60, "a__dyn": 7})

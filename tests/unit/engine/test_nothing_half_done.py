@@ -19,6 +19,8 @@ TOTALS = "select customer, sum(amount) as total from shop.orders group by custom
 BIG = "select customer from shop.totals where total > 10"
 Rows = list[tuple[Any, ...]] | None
 
+pytestmark = pytest.mark.thorough
+
 
 def first_build() -> Shop:
     return small_shop(totals=TOTALS)

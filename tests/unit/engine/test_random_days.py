@@ -39,6 +39,8 @@ VIEWS = [
     "select id, name from shop.customers where id > 10",
 ]
 
+pytestmark = pytest.mark.thorough
+
 
 @dataclass
 class Day:

@@ -10,11 +10,25 @@ from dbt_common.exceptions import DbtDatabaseError
 
 from dbt.adapters.spark_dynamic.asked import REFRESH_VARIABLE, asked_for
 from dbt.adapters.spark_dynamic.errors import RefreshError
-from dbt.adapters.spark_dynamic.planned_refresh import PlannedRefresh
+from dbt.adapters.spark_dynamic.planned_refresh import PlannedRefresh, QuietRefresh
 from dbt.adapters.spark_dynamic.project import Project
-from dbt.adapters.spark_dynamic.responses import RefreshResponse, refresh_response
-from dbt.adapters.spark_dynamic.run_schedule import Listed, RunSchedule, listed_relations
-from dbt.adapters.spark_dynamic.state_rows import event_row, failure_row, success_row
+from dbt.adapters.spark_dynamic.responses import (
+    RefreshResponse,
+    quiet_response,
+    refresh_response,
+)
+from dbt.adapters.spark_dynamic.run_schedule import (
+    Listed,
+    RunSchedule,
+    listed_relations,
+    listed_texts,
+)
+from dbt.adapters.spark_dynamic.state_rows import (
+    event_row,
+    failure_row,
+    quiet_row,
+    success_row,
+)
 from dbt.adapters.spark_dynamic.state_store import StateStore
 from dbt.adapters.spark_dynamic.warehouse import DbtWarehouse
 from spark_dynamic.errors import EngineError, WarehouseError
@@ -22,6 +36,7 @@ from spark_dynamic.frontier.state import KnownState, StateRow, row_of
 from spark_dynamic.names import TableName
 from spark_dynamic.refresh.cycle import Cycle
 from spark_dynamic.refresh.plan import Plan, plan_refresh
+from spark_dynamic.refresh.quiet import quiet, settle
 from spark_dynamic.refresh.request import Request
 from spark_dynamic.refresh.run import run_plan
 from spark_dynamic.schedule.remembered import NOT_DUE, remember
@@ -55,6 +70,8 @@ class DynamicTables:
         # What was begun and has not come to an end yet.
         self._begun: dict[TableName, tuple[Request, datetime]] = {}
         self._has_told_how_to_force = False
+        self._looking = threading.Lock()
+        self._looked_in: Cycle | None = None
 
     def held(self, request: Request) -> RefreshResponse | None:
         """Return what to report of a table that is not refreshed in this run; None if it is.
@@ -78,38 +95,64 @@ class DynamicTables:
             self._tell_how_to_force()
         return response
 
-    def plan(self, request: Request) -> PlannedRefresh:
+    def plan(self, request: Request) -> PlannedRefresh | QuietRefresh:
         """Plan a refresh."""
         warehouse = DbtWarehouse(self._adapter)
         started_at = warehouse.now()
-        cycle, _ = self._open(warehouse)
+        cycle, schedule = self._open(warehouse)
+        self._look_around(cycle, schedule, warehouse)
+        began = cycle.catalog.now()
         with self._reported(request, cycle, started_at):
+            request = replace(request, decided_at=schedule.data_timestamp(request))
+            settled = quiet(request, cycle, warehouse)
+            if settled:
+                return QuietRefresh(request, settled, cycle, started_at)
             plan = plan_refresh(request, cycle, warehouse)
         if plan.stored and plan.stored.tail.newest:
             self._heal_state(plan, cycle)
         if plan.decision.warning:
             self._adapter.warn(f"{request.view}: {plan.decision.warning}")
-        return PlannedRefresh(plan, cycle, started_at)
+        return PlannedRefresh(plan, cycle, started_at, began)
 
-    def run(self, planned: PlannedRefresh) -> RefreshResponse:
+    def _look_around(self, cycle: Cycle, schedule: RunSchedule, warehouse: DbtWarehouse) -> None:
+        """Look once, for all tables that are due, at what exists and where logs end."""
+        with self._looking:
+            if self._looked_in is cycle:
+                return
+            own = listed_texts(self._adapter, schedule.project)
+            cycle.catalog.look(warehouse, schedule.settled(), own)
+            self._looked_in = cycle
+
+    def run(self, planned: PlannedRefresh | QuietRefresh) -> RefreshResponse:
         """Run what was planned."""
-        plan, cycle = planned.plan, planned.cycle
         warehouse = DbtWarehouse(self._adapter)
+        if isinstance(planned, QuietRefresh):
+            return self._leave(planned, warehouse.now())
+        plan, cycle = planned.plan, planned.cycle
         with self._reported(plan.request, cycle, planned.started_at):
             outcome = run_plan(plan, cycle, warehouse)
         planned.outcome = outcome
         _, schedule = self._open(warehouse)
         marks, times = schedule.marks_of(plan.request), (planned.started_at, warehouse.now())
-        self._add_event(success_row(outcome, cycle, times, marks), cycle)
-        self._settle(plan.request.view)
+        settled = settle(outcome, cycle, planned.began, warehouse)
+        self._add_event(success_row(outcome, cycle, times, marks, settled), cycle)
+        self._finish(plan.request.view)
         decision = outcome.plan.decision
         if decision.writes and decision.reason.code not in _EXPECTED:
             self._adapter.warn(f"{plan.request.view} was rebuilt in full. {decision.reason} ")
         return refresh_response(outcome)
 
+    def _leave(self, quiet: QuietRefresh, now: datetime) -> RefreshResponse:
+        """Note that a table was looked at, and is right as it is."""
+        _, schedule = self._open(DbtWarehouse(self._adapter))
+        marks, times = schedule.marks_of(quiet.request), (quiet.started_at, now)
+        self._add_event(quiet_row(quiet, times, marks), quiet.cycle)
+        self._finish(quiet.request.view)
+        return quiet_response(quiet)
+
     def ended(self, table: TableName, error: BaseException | None) -> None:
         """Count it as an error if a model failed before its refresh, in a hook for instance."""
-        begun = self._settle(table)
+        begun = self._finish(table)
         if begun is not None and self._cycle is not None:
             request, started_at = begun
             why = error if isinstance(error, Exception) else RuntimeError("The refresh was left.")
@@ -124,7 +167,7 @@ class DynamicTables:
         times = started_at, warehouse.now()
         row = failure_row(error, request, cycle, times, schedule.marks_of(request))
         self._add_event(row, cycle)
-        self._settle(request.view)
+        self._finish(request.view)
 
     def note_written(self, table: TableName) -> None:
         """Remember what another node of this invocation wrote."""
@@ -224,7 +267,7 @@ class DynamicTables:
         with self._lock:
             cycle.events.append(row)
 
-    def _settle(self, table: TableName) -> tuple[Request, datetime] | None:
+    def _finish(self, table: TableName) -> tuple[Request, datetime] | None:
         with self._lock:
             return self._begun.pop(table, None)
 

@@ -18,7 +18,7 @@ from dbt.adapters.spark_dynamic.connections import SparkDynamicConnectionManager
 from dbt.adapters.spark_dynamic.defaults import BUILT_BY_DBT, prefer_delta
 from dbt.adapters.spark_dynamic.dynamic_tables import DynamicTables
 from dbt.adapters.spark_dynamic.operations import Operations, reported
-from dbt.adapters.spark_dynamic.planned_refresh import PlannedRefresh
+from dbt.adapters.spark_dynamic.planned_refresh import PlannedRefresh, QuietRefresh
 from dbt.adapters.spark_dynamic.requests import request_for
 from dbt.adapters.spark_dynamic.responses import RefreshResponse
 from dbt.adapters.spark_dynamic.schedule_operations import ScheduleOperations, aligned
@@ -120,12 +120,12 @@ class SparkDynamicAdapter(SparkAdapter):
         return self._dynamic_tables.held(request)
 
     @available
-    def dynamic_table_plan(self, request: Request) -> PlannedRefresh:
+    def dynamic_table_plan(self, request: Request) -> PlannedRefresh | QuietRefresh:
         """Find out what a dynamic table needs."""
         return self._dynamic_tables.plan(request)
 
     @available
-    def dynamic_table_run(self, planned: PlannedRefresh) -> RefreshResponse:
+    def dynamic_table_run(self, planned: PlannedRefresh | QuietRefresh) -> RefreshResponse:
         """Do it."""
         return self._dynamic_tables.run(planned)
 

@@ -1,19 +1,27 @@
 """A plan on its way through the materialization."""
 
+from dataclasses import dataclass
 from datetime import datetime
+from typing import ClassVar
 
+from spark_dynamic.frontier.settled import Settled
 from spark_dynamic.refresh.cycle import Cycle
 from spark_dynamic.refresh.plan import Plan
+from spark_dynamic.refresh.request import Request
 from spark_dynamic.refresh.run import Outcome
+
+_NOTHING = "-- nothing to do"
 
 
 class PlannedRefresh:
     """What the materialization asks about: first the plan, then what came of it."""
 
-    def __init__(self, plan: Plan, cycle: Cycle, started_at: datetime) -> None:
+    def __init__(self, plan: Plan, cycle: Cycle, started_at: datetime, began: int) -> None:
         self.plan = plan
         self.cycle = cycle
         self.started_at = started_at
+        # The catalog's moment before anything was asked.
+        self.began = began
         self.outcome: Outcome | None = None
 
     @property
@@ -25,9 +33,28 @@ class PlannedRefresh:
     def sql(self) -> str:
         """Every statement that was run, for `target/run`."""
         statements = self.outcome.statements if self.outcome else []
-        return ";\n\n".join(statements) + ";" if statements else "-- nothing to do"
+        return ";\n\n".join(statements) + ";" if statements else _NOTHING
+
+    @property
+    def makes_storage(self) -> bool:
+        """Tell whether a new table is to be made."""
+        return self.plan.builds_generation
 
     @property
     def builds_storage(self) -> bool:
         """Tell whether a new table was made, which has no constraints yet."""
         return self.outcome is not None and self.outcome.plan.builds_generation
+
+
+@dataclass(frozen=True)
+class QuietRefresh:
+    """A table to which nothing has happened, so that nothing is planned or run for it."""
+
+    request: Request
+    settled: Settled
+    cycle: Cycle
+    started_at: datetime
+    writes: ClassVar[bool] = False
+    sql: ClassVar[str] = _NOTHING
+    makes_storage: ClassVar[bool] = False
+    builds_storage: ClassVar[bool] = False

@@ -5,6 +5,7 @@ from datetime import datetime
 
 from dbt.adapters.contracts.connection import AdapterResponse
 
+from dbt.adapters.spark_dynamic.planned_refresh import QuietRefresh
 from spark_dynamic.clock import stamp
 from spark_dynamic.refresh.request import Request
 from spark_dynamic.refresh.run import Outcome
@@ -46,6 +47,19 @@ def refresh_response(outcome: Outcome) -> RefreshResponse:
         rows_inserted=outcome.rows_inserted,
         rows_deleted=outcome.rows_deleted,
         data_timestamp=stamp(moment) if moment else None,
+    )
+
+
+def quiet_response(quiet: QuietRefresh) -> RefreshResponse:
+    """Report a table to which nothing has happened."""
+    request = quiet.request
+    return RefreshResponse(
+        _message="NO_DATA",
+        code="NO_DATA",
+        refresh_action="NO_DATA",
+        refresh_mode=request.config.refresh_mode.value,
+        refresh_trigger=request.trigger,
+        data_timestamp=stamp(quiet.cycle.data_timestamp),
     )
 
 

@@ -9,6 +9,7 @@ from dbt.adapters.spark_dynamic.errors import RefreshError
 from dbt.adapters.spark_dynamic.project import Project, short_hash
 from dbt.adapters.spark_dynamic.responses import RefreshResponse, held_response
 from spark_dynamic.apply.storage import generations
+from spark_dynamic.frontier.settled import Settled
 from spark_dynamic.frontier.state import KnownState
 from spark_dynamic.names import TableName
 from spark_dynamic.refresh.request import Request
@@ -50,6 +51,16 @@ class RunSchedule:
         """How long after a grid point this run came, if it found a table due by its period."""
         late = lateness_of(self.situation, self.verdicts)
         return {} if late is None else {self.situation.now: late}
+
+    def data_timestamp(self, request: Request) -> datetime | None:
+        """Return the data timestamp that was chosen for a table; None leaves it to its cut."""
+        verdict = self.verdicts.get(str(request.view))
+        return verdict.data_timestamp if verdict else None
+
+    def settled(self) -> list[Settled]:
+        """Return what is written down of the due tables that were found right."""
+        due = (self.remembered.get(name) for name, v in self.verdicts.items() if v.is_due)
+        return [found.settled for found in due if found and found.settled]
 
     def marks_of(self, request: Request) -> Marks:
         """Return the marks of a model whose text was compiled."""
@@ -120,10 +131,26 @@ def _is_gone(name: TableName, listed: Listed) -> bool:
 
 def listed_relations(adapter: "SparkDynamicAdapter", project: Project) -> Listed:
     """Return what dbt's cache lists of the project's schemas; nothing is asked for it."""
-    schemas = {table.name.schema for table in project.tables.values()}
     return {
         schema: {r.identifier.lower() for r in adapter.cache.get_relations(None, schema)}
         if (None, schema) in adapter.cache
         else None
-        for schema in schemas
+        for schema in _schemas(project)
     }
+
+
+def listed_texts(adapter: "SparkDynamicAdapter", project: Project) -> dict[TableName, str]:
+    """Return what the catalog said of the project's relations when dbt listed them.
+
+    Other nodes may have changed some since, but no dynamic table: they are written in the cycle.
+    """
+    return {
+        TableName.of(schema, relation.identifier): relation.information
+        for schema in _schemas(project)
+        for relation in adapter.cache.get_relations(None, schema)
+        if relation.information
+    }
+
+
+def _schemas(project: Project) -> set[str]:
+    return {table.name.schema for table in project.tables.values()}

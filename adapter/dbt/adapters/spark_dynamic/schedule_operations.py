@@ -9,8 +9,12 @@ from typing import Any, Final
 import agate
 from dbt_common.exceptions import DbtBaseException, DbtRuntimeError
 
+from dbt.adapters.spark_dynamic.asked import REFRESH_VARIABLE
 from dbt.adapters.spark_dynamic.config import lenient_config
+from dbt.adapters.spark_dynamic.errors import RefreshError
 from dbt.adapters.spark_dynamic.operations import Operations, as_list, reported, text_table
+from dbt.adapters.spark_dynamic.planned_refresh import PlannedRefresh, QuietRefresh
+from dbt.adapters.spark_dynamic.responses import RefreshResponse
 from dbt.adapters.spark_dynamic.run_schedule import RunSchedule
 from dbt.adapters.spark_dynamic.state_rows import event_row
 from spark_dynamic.config import DOWNSTREAM
@@ -52,7 +56,7 @@ class ScheduleOperations(Operations):
                 node = schedule.project.tables[name].node
                 request = replace(self._request(node), is_forced=True)
                 try:
-                    response = tables.held(request) or tables.run(tables.plan(request))
+                    response = tables.held(request) or self._refresh(node, tables.plan(request))
                     rows.append([name, response._message])
                 except DbtBaseException as error:
                     failed.append(name)
@@ -62,6 +66,18 @@ class ScheduleOperations(Operations):
             shown = "\n".join(f"{name}: {line}" for name, line in rows)
             raise DbtRuntimeError(f"Not all tables could be refreshed.\n{shown}")
         return text_table(["table", "status"], rows)
+
+    def _refresh(self, node: Any, planned: PlannedRefresh | QuietRefresh) -> RefreshResponse:
+        """Run a plan as far as it can be run outside of a model; say what was left out."""
+        config, how = node.config, f"{REFRESH_VARIABLE}=all dbt run --select {node.name}"
+        if planned.makes_storage and (config.grants or config.contract.enforced):
+            raise RefreshError(
+                f"NEEDS_DBT_RUN: A new table is made for {node.name}, and its grants and "
+                f"constraints are applied by dbt run alone. Nothing was changed; use {how}."
+            )
+        if planned.writes and (config.pre_hook or config.post_hook):
+            self._adapter.warn(f"The hooks of {node.name} are not run. To run them: {how}.")
+        return self._tables.run(planned)
 
     def status(self, models: Any = None) -> agate.Table:
         """Return how each dynamic table stands: its lag, its target, when it is due next."""

@@ -3,8 +3,10 @@
 from datetime import datetime
 
 from dbt.adapters.spark_dynamic.__version__ import version
+from dbt.adapters.spark_dynamic.planned_refresh import QuietRefresh
 from dbt.adapters.spark_dynamic.responses import trigger
 from spark_dynamic.errors import EngineError
+from spark_dynamic.frontier.settled import Settled
 from spark_dynamic.frontier.state import StateRow
 from spark_dynamic.refresh.cycle import Cycle
 from spark_dynamic.refresh.request import Request
@@ -15,7 +17,9 @@ from spark_dynamic.schedule.remembered import NOT_DUE, Marks
 Times = tuple[datetime, datetime]
 
 
-def success_row(outcome: Outcome, cycle: Cycle, times: Times, marks: Marks) -> StateRow:
+def success_row(
+    outcome: Outcome, cycle: Cycle, times: Times, marks: Marks, settled: Settled | None = None
+) -> StateRow:
     """Return the row of a refresh."""
     plan, recorded = outcome.plan, outcome.recorded
     newest = plan.stored.tail.newest if plan.stored else None
@@ -47,6 +51,40 @@ def success_row(outcome: Outcome, cycle: Cycle, times: Times, marks: Marks) -> S
         rows_deleted=outcome.rows_deleted or 0,
         statements=len(outcome.statements),
         marks=marks,
+        settled=settled,
+    )
+
+
+def quiet_row(quiet: QuietRefresh, times: Times, marks: Marks) -> StateRow:
+    """Return the row of a table to which nothing has happened."""
+    request, settled, cycle = quiet.request, quiet.settled, quiet.cycle
+    return StateRow(
+        relation=str(request.view),
+        model_id=request.model,
+        refresh_action="NO_DATA",
+        refresh_mode=request.config.refresh_mode.value,
+        refresh_trigger=request.trigger,
+        state="SUCCEEDED",
+        reason_code="",
+        reason="",
+        cycle_id=cycle.id,
+        invocation_id=cycle.invocation,
+        started_at=times[0],
+        ended_at=times[1],
+        engine_version=version,
+        incarnation=settled.incarnation,
+        refresh_number=cycle.known.refresh_numbers.get(str(request.view)),
+        data_timestamp=cycle.data_timestamp,
+        frontier=settled.frontier,
+        version=settled.version,
+        fingerprint=settled.fingerprint or None,
+        guard_verdict="PASSED",
+        settings=request.settings,
+        rows_inserted=0,
+        rows_deleted=0,
+        statements=0,
+        marks=marks,
+        settled=settled,
     )
 
 

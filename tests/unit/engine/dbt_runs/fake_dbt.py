@@ -61,13 +61,16 @@ class Cache:
     """dbt's list of what exists, as old as the run."""
 
     def __init__(self, spark: FakeSpark) -> None:
-        self._names = list(spark.entries)
+        session = FakeWarehouse(spark)
+        rows = session._show_extended("shop", "*")
+        self._texts = {row["tableName"]: row["information"] for row in rows}
 
     def __contains__(self, schema: tuple[None, str]) -> bool:
         return True
 
     def get_relations(self, database: None, schema: str) -> list[Any]:
-        return [SimpleNamespace(identifier=n.name) for n in self._names if n.schema == schema]
+        found = self._texts.items() if schema == "shop" else ()
+        return [SimpleNamespace(identifier=name, information=text) for name, text in found]
 
 
 @dataclass

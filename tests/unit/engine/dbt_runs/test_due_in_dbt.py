@@ -1,12 +1,12 @@
 """`dbt run` with target lags, from the manifest to the state table, on a fake Spark."""
 
-import json
 from collections.abc import Iterator
 
 import pytest
 from fake_dbt import DbtShop, dbt_shop
 
 from dbt.adapters.spark_dynamic.dynamic_tables import DynamicTables
+from spark_dynamic.frontier.state import read_state
 
 TOTALS = "select customer, sum(amount) as total from shop.orders group by customer"
 REPORT = "select max(total) as best from shop.totals"
@@ -212,7 +212,7 @@ def test_it_is_remembered_how_late_runs_come(shop: DbtShop) -> None:
     found = [actions(shop.run(after=250))["totals"] for _ in range(10)]
     assert "NOT_DUE" in found
     commits = shop.spark.table("shop.dynamic_table_refreshes").commits
-    samples = json.loads(commits[-1].user_metadata or "")["lateness"]
+    samples = read_state(commits[-1:]).lateness
     # The first build is due because it is missing, which says nothing about runs.
     assert len(samples) == len(found) - found.count("NOT_DUE") - 1
 

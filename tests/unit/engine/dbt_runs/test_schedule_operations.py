@@ -166,6 +166,35 @@ def status(shop: DbtShop, after: float = 1, models: Any = None) -> dict[str, lis
     return {row[0]: row[1:] for row in rows(operations(shop, after).status(models))}
 
 
+def test_a_refresh_says_that_it_runs_no_hooks(shop: DbtShop) -> None:
+    shop.configs["totals"]["post-hook"] = "select 1"
+    operations(shop).refresh("totals")
+    [warning] = shop.warnings
+    assert warning == (
+        "The hooks of totals are not run. To run them: "
+        "SPARK_DYNAMIC_REFRESH=all dbt run --select totals."
+    )
+    # Nothing is written, so no hook would have run.
+    operations(shop).refresh("totals")
+    assert len(shop.warnings) == 1
+
+
+@pytest.mark.parametrize(
+    "config", [{"grants": {"select": ["ann"]}}, {"contract": {"enforced": True}}]
+)
+def test_a_refresh_makes_no_table_without_its_grants_and_constraints(
+    shop: DbtShop, config: dict[str, Any]
+) -> None:
+    shop.configs["totals"] |= config
+    with pytest.raises(DbtRuntimeError, match="NEEDS_DBT_RUN: A new table is made for totals"):
+        operations(shop).refresh("totals")
+    assert not shop.spark.exists("shop.totals")
+    shop.run("totals")
+    shop.spark.write("shop.orders").append((4, 20, 100))
+    [[_, done]] = rows(operations(shop).refresh("totals"))
+    assert done.startswith("FULL +2 -2")
+
+
 def test_the_status_shows_target_lags(shop: DbtShop) -> None:
     shop.model("free", TOTALS)
     shop.model("root", TOTALS, target_lag="downstream")

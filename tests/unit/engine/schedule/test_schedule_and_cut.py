@@ -23,6 +23,8 @@ LAGS = [minutes(5), minutes(10), minutes(30), "downstream", None]
 REBUILT = (Why.EDITED, Why.REQUESTED, Why.RECONFIGURED)
 INSTANT = timedelta(microseconds=1)
 
+pytestmark = pytest.mark.thorough
+
 
 class WithRealCuts(Clockwork):
     """Every table reads a base table of its own, too; base tables change every other minute."""
@@ -61,6 +63,7 @@ class WithRealCuts(Clockwork):
             self.pin_at,
             lambda old, new: old.version == new.version,
             own,
+            verdict.data_timestamp,
         )
         if not isinstance(found, Cut):
             return None

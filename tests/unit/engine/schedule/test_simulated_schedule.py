@@ -27,6 +27,8 @@ HOUR, DAY = timedelta(hours=1), timedelta(days=1)
 LAGS = [minutes(5), minutes(10), minutes(30), HOUR, 4 * HOUR, "downstream"]
 SEEDS = range(4)
 
+pytestmark = pytest.mark.thorough
+
 
 def situation(world: Clockwork) -> Situation:
     return Situation(world.graph, world.known, world.moment, lateness=world.every)
