@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
+from benchmarks import many_models
 from benchmarks.project import QUERIES, write_project
 from benchmarks.report import medians, summary
 
@@ -39,5 +40,35 @@ def test_every_query_is_written_in_every_way(tmp_path: Path) -> None:
     "figures", sorted((DOCS / "benchmarks").glob("*.json")), ids=lambda p: p.name
 )
 def test_the_page_shows_the_figures(figures: Path) -> None:
-    table = summary(json.loads(figures.read_text()))
+    read = json.loads(figures.read_text())
+    table = many_models.summary(read) if "models" in read else summary(read)
     assert table in (DOCS / "benchmarks.md").read_text()
+
+
+def test_a_run_with_nothing_to_do_is_compared_with_both_of_dbts_own() -> None:
+    rounds = [
+        {"nothing": 1.0, "view": 4.0, "held": 1.1, "due": 1.2},
+        {"nothing": 9.0, "view": 5.0, "held": 1.2, "due": 1.3},
+        {"nothing": 1.0, "view": 5.0, "held": 9.0, "due": 9.0},
+    ]
+    counts = {
+        "nothing": {"show": 1},
+        "view": {"show": 1, "create": 3},
+        "held": {},
+        "due": {"a": 9},
+    }
+    lines = many_models.summary({"models": 3, "rounds": rounds, "statements": counts}).splitlines()
+    assert lines[-2:] == [
+        "| `held` | 1.2 | 1.20 | 0.24 | 0 |",
+        "| `due` | 1.3 | 1.30 | 0.26 | 9 |",
+    ]
+
+
+def test_the_projects_of_many_models_differ_in_their_configuration_alone(tmp_path: Path) -> None:
+    for kind in many_models.KINDS:
+        many_models.write_project(tmp_path / kind, kind, 7, tmp_path)
+    texts = [
+        [path.read_text() for path in sorted((tmp_path / kind / "models").glob("*.sql"))]
+        for kind in many_models.KINDS
+    ]
+    assert len(texts[0]) == 7 and all(others == texts[0] for others in texts)

@@ -1,7 +1,7 @@
 """Delta tables in memory: rows of every version, commits, transaction numbers."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
@@ -38,6 +38,17 @@ class DeltaTable:
     commits: list[Commit] = field(default_factory=list)
     transactions: dict[str, int] = field(default_factory=dict)
     provider = "delta"
+
+    def __deepcopy__(self, memo: object) -> "DeltaTable":
+        """Copy what can change; rows and commits cannot."""
+        return replace(
+            self,
+            properties=dict(self.properties),
+            comments=dict(self.comments),
+            snapshots=dict(self.snapshots),
+            commits=list(self.commits),
+            transactions=dict(self.transactions),
+        )
 
     @property
     def version(self) -> int:

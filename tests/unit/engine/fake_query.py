@@ -6,7 +6,7 @@ import sqlite3
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import sqlglot
 from sqlglot import exp
@@ -48,11 +48,18 @@ class Leaf:
     rows: tuple[tuple[Any, ...], ...]
 
 
+class Texts(NamedTuple):
+    """A query over leaves, in both languages."""
+
+    spark: str
+    sqlite: str
+
+
 @dataclass(frozen=True)
 class Expanded:
     """A query over leaves: all views are written out."""
 
-    tree: exp.Query
+    texts: Texts
     leaves: dict[str, Leaf]
 
 
@@ -61,29 +68,48 @@ Lookup = Callable[[TableName, int | None], "StoredView | Leaf"]
 
 def expand(sql: str, schema: str, lookup: Lookup) -> Expanded:
     """Read a query and write out its views, as Spark's analyser does."""
-    tree = _parsed(sql).copy()
     leaves: dict[str, Leaf] = {}
-    for table in _tables(tree):
-        version = table.args.get("version")
-        number = int(version.expression.name) if version else None
-        parts = [part.name for part in table.parts]
-        name = TableName.of(*parts) if len(parts) > 1 else TableName.of(schema, *parts)
-        found = lookup(name, number)
-        alias = table.alias or parts[-1]
+    places: list[str] = []
+    for name, version in _mentions(sql, schema):
+        found = lookup(name, version)
         if isinstance(found, Leaf):
             leaves[found.name] = found
-            named = exp.alias_(exp.to_table(found.name), alias, table=True, quoted=True)
-            table.replace(named)
+            places.append(found.name)
         else:
             inner = expand(found.text, found.schema, lookup)
             leaves |= inner.leaves
             pairs = zip(found.output_columns, found.columns, strict=True)
             shown = ", ".join(f"{quote(a)} AS {quote(b.name)}" for a, b in pairs)
-            text = f"SELECT {shown} FROM ({inner.tree.sql(dialect=SparkDynamic)})"
-            view = sqlglot.parse_one(text, dialect=SparkDynamic)
+            places.append(f"SELECT {shown} FROM ({inner.texts.spark})")
+    return Expanded(_written_out(sql, tuple(places)), leaves)
+
+
+@cache
+def _mentions(sql: str, schema: str) -> list[tuple[TableName, int | None]]:
+    """Return the tables that a text names, in a fixed order, with their versions."""
+    found = []
+    for table in _tables(_parsed(sql)):
+        version = table.args.get("version")
+        parts = [part.name for part in table.parts]
+        name = TableName.of(*parts) if len(parts) > 1 else TableName.of(schema, *parts)
+        found.append((name, int(version.expression.name) if version else None))
+    return found
+
+
+@cache
+def _written_out(sql: str, places: tuple[str, ...]) -> Texts:
+    """Put the name of a leaf, or the query of a view, in the place of each table."""
+    tree = _parsed(sql).copy()
+    for table, place in zip(_tables(tree), places, strict=True):
+        alias = table.alias or table.name
+        if place.startswith("SELECT "):
+            view = sqlglot.parse_one(place, dialect=SparkDynamic)
             assert isinstance(view, exp.Query)
             table.replace(view.subquery(alias))
-    return Expanded(tree, leaves)
+        else:
+            named = exp.alias_(exp.to_table(place), alias, table=True, quoted=True)
+            table.replace(named)
+    return Texts(tree.sql(dialect=SparkDynamic), tree.sql(dialect="sqlite"))
 
 
 @cache
@@ -115,7 +141,7 @@ def run_query(query: Expanded) -> list[dict[str, Any]]:
         marks = ", ".join("?" * len(leaf.columns))
         database.executemany(f"INSERT INTO {leaf.name} VALUES ({marks})", leaf.rows)
     try:
-        cursor = database.execute(query.tree.sql(dialect="sqlite"))
+        cursor = database.execute(query.texts.sqlite)
     except sqlite3.OperationalError as error:
         raise WarehouseError("UNRESOLVED_COLUMN", str(error)) from error
     names = [column[0] for column in cursor.description]
@@ -141,7 +167,7 @@ def _as_dict(schema: Schema) -> dict[str, dict[str, str]]:
 
 def columns_of(query: Expanded) -> tuple[Column, ...]:
     """Return names and types of a query's columns."""
-    return _columns(query.tree.sql(dialect=SparkDynamic), _schema(query))
+    return _columns(query.texts.spark, _schema(query))
 
 
 @cache
@@ -163,7 +189,7 @@ def _kind(item: exp.Expression) -> str:
 def explanation(query: Expanded) -> str:
     """Return what EXPLAIN EXTENDED prints, with new column numbers on every call."""
     columns = ", ".join(f"{column.name}: {column.type}" for column in columns_of(query))
-    written = query.tree.sql(dialect=SparkDynamic)
+    written = query.texts.spark
     # Spark writes every function with parentheses.
     shown = re.sub(r"\bCURRENT_DATE\b(?!\()", "current_date(Some(Etc/UTC))", written)
     relations = "".join(

@@ -1,6 +1,7 @@
 """What the catalog and the state table say, and how it is read."""
 
 import json
+import re
 from dataclasses import replace
 from typing import Any
 
@@ -10,6 +11,7 @@ from fake_shop import small_shop
 from fake_warehouse import FakeWarehouse
 
 from spark_dynamic.catalog import Catalog, describe_query, describe_relation
+from spark_dynamic.clock import stamp
 from spark_dynamic.errors import WarehouseError
 from spark_dynamic.frontier.state import (
     KnownState,
@@ -186,10 +188,14 @@ def test_rows_are_appended_in_one_statement() -> None:
     rows = [state_row("a'b", 1, 1, pin_of("orders", 2)), state_row("c", 2, None)]
     sql = append_rows(TableName("shop", "log"), rows)
     assert sql.startswith("INSERT INTO `shop`.`log` (relation, model_id, incarnation,")
-    assert "'shop.a\\'b'" in sql
-    entry = "named_struct('source', 'shop.orders', 'log_id', '/orders', 'version', 2L)"
-    assert f"CAST(array({entry}) AS ARRAY<" in sql
-    assert "CAST(NULL AS BIGINT)" in sql
+    assert "${" not in sql
+    # One literal holds all rows, as JSON.
+    text = re.search(r"from_json\('(.*)',\n", sql)
+    assert text
+    first, second = json.loads(text[1].replace("\\'", "'").replace("\\\\", "\\"))
+    assert first["relation"] == "shop.a'b"
+    assert first["frontier"] == [{"source": "shop.orders", "log_id": "/orders", "version": 2}]
+    assert second["refresh_number"] is None and first["data_timestamp"] == stamp(minute(1))
     columns = sql.split("(")[1].split(")")[0].split(", ")
     created = create_state_table(TableName("shop", "log"))
     assert [line.split()[0] for line in created.splitlines()[1:-1]] == columns
