@@ -20,7 +20,8 @@ from dbt.adapters.spark_dynamic.config import (
     read_config,
 )
 from dbt_spark_dynamic import SparkDynamicPlugin
-from spark_dynamic.config import KNOWN_CONFIGS, OWN_CONFIGS
+from spark_dynamic.config import OWN_CONFIGS
+from spark_dynamic.config_values import KNOWN_CONFIGS
 
 
 def dynamic(name: str, **config: Any) -> ModelNode:

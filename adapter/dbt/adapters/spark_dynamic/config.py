@@ -9,12 +9,8 @@ from typing import TYPE_CHECKING, Any, Final
 from dbt.adapters.spark.impl import SparkConfig
 from dbt_common.exceptions import CompilationError
 
-from spark_dynamic.config import (
-    ConfigProblem,
-    DynamicTableConfig,
-    did_you_mean,
-    parse_config,
-)
+from spark_dynamic.config import DynamicTableConfig, did_you_mean, parse_config
+from spark_dynamic.config_values import ConfigProblem
 
 if TYPE_CHECKING:
     from dbt.contracts.graph.manifest import Manifest
