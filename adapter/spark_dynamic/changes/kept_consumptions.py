@@ -74,7 +74,7 @@ def kept_consumption(
     """Return the newest consumption of a consumer that was written down."""
     select = (
         f"SELECT record FROM {table.sql} WHERE consumer = {literal(str(consumer))} "
-        "ORDER BY consumption_number DESC, data_timestamp DESC LIMIT 1"
+        "ORDER BY data_timestamp DESC, consumption_number DESC LIMIT 1"
     )
     try:
         rows = warehouse.rows(select)
