@@ -1,44 +1,27 @@
 """What changed in a table, a view or a query between two positions, as a SELECT."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from enum import Enum
-
-from spark_dynamic.frontier.record import Pin
-from spark_dynamic.names import TableName
+from spark_dynamic.changes.append_only import append_only, check_monotonic
+from spark_dynamic.changes.asked import ChangeRead, Mode, Position
+from spark_dynamic.changes.contents import contents
+from spark_dynamic.changes.min_delta import min_delta
+from spark_dynamic.changes.points import position_at
+from spark_dynamic.changes.question import Question, ask
+from spark_dynamic.changes.redo_log import in_front, redo_log
+from spark_dynamic.changes.states import span
 from spark_dynamic.refresh.cycle import Cycle
 from spark_dynamic.warehouse import Warehouse
 
-# A version of every table that is read: base tables, and the storages of dynamic tables.
-Position = Mapping[TableName, Pin]
+__all__ = ["ChangeRead", "Mode", "Position", "change_select", "position_now"]
 
-
-class Mode(Enum):
-    """Which changes are shown."""
-
-    MIN_DELTA = "min_delta"
-    APPEND_ONLY = "append_only"
-    REDO_LOG = "redo_log"
-
-
-@dataclass(frozen=True)
-class ChangeRead:
-    """What is asked."""
-
-    sql: str
-    schema: str
-    settings: dict[str, str]
-    mode: Mode = Mode.MIN_DELTA
-    # Columns of the result that name a row.
-    unique_key: tuple[str, ...] = ()
-    # Columns that name a row of a source: ids then travel through the query.
-    row_keys: Mapping[TableName, tuple[str, ...]] = field(default_factory=dict)
+_OF_MODE = {
+    Mode.MIN_DELTA: min_delta,
+    Mode.APPEND_ONLY: append_only,
+    Mode.REDO_LOG: redo_log,
+}
 
 
 def position_now(read: ChangeRead, cycle: Cycle, warehouse: Warehouse) -> Position:
     """Return where the cycle's cut reads every table of a query."""
-    from spark_dynamic.changes.points import position_at
-
     return position_at(read, cycle.data_timestamp, cycle, warehouse)
 
 
@@ -55,4 +38,20 @@ def change_select(
     Without a start it shows the contents at the end as inserts; with `initial_rows` those at
     the start come in front.
     """
-    raise NotImplementedError
+    question = ask(read, cycle, warehouse)
+    if read.mode is Mode.APPEND_ONLY:
+        check_monotonic(question)
+    if start is None:
+        return _as_inserts(question, end, cycle, warehouse)
+    changes = _OF_MODE[read.mode](
+        question, span(question, start, end, cycle, warehouse), cycle, warehouse
+    )
+    if not initial_rows:
+        return changes
+    return f"{_as_inserts(question, start, cycle, warehouse)}\nUNION ALL\n{changes}"
+
+
+def _as_inserts(question: Question, position: Position, cycle: Cycle, warehouse: Warehouse) -> str:
+    rows = contents(question, position, cycle, warehouse)
+    more = in_front(question, position) if question.read.mode is Mode.REDO_LOG else ()
+    return question.layout.added(rows, more=more, shape="INITIAL_ROWS")
