@@ -57,8 +57,9 @@ def build_stream(
     existing = describe_relation(warehouse, request.view)
     is_view = None if existing is None else existing.view is not None
     known = read_stream(warehouse, request.view) if is_view else None
+    fingerprint = definition_hash(request.read, _texts(request.read, cycle, warehouse))
     end = end_of(request.read)
-    stream = _started(request, known, end, cycle, warehouse, known_position)
+    stream = _started(request, fingerprint, known, end, cycle, warehouse, known_position)
     query, warning = _shown(stream, end, cycle, warehouse)
     statements = show_stream(stream, query, is_view, stream == known)
     statements += extensions(end, stream.max_retention_extension, cycle, warehouse).values()
@@ -71,6 +72,7 @@ def build_stream(
 
 def _started(
     request: StreamRequest,
+    fingerprint: str,
     known: Stream | None,
     end: Position,
     cycle: Cycle,
@@ -79,7 +81,6 @@ def _started(
 ) -> Stream:
     """Return the stream with its start: the one that it had, unless it is another stream now."""
     config = request.config
-    fingerprint = definition_hash(request.read, _texts(request.read, cycle, warehouse))
     at = repr(config.at)
     goes_on = (
         known is not None

@@ -87,11 +87,12 @@ class Batch:
                 "position of your choice with changes_stream_reset or changes_stream_move.",
             )
         is_covered = False
-        if start is not None and is_behind(end, start):
-            # A stream may start later than this cycle; its first interval is then empty.
-            is_covered, end = last is not None, start
         if start is not None:
+            # First of all: versions of another log cannot be compared.
             check_kept(stream.name, start, self._cycle, warehouse)
+            if is_behind(end, start):
+                # A stream may start later than this cycle; its first interval is then empty.
+                is_covered, end = last is not None, start
         select = changes.change_select(
             stream.read, start, end, self._cycle, warehouse, initial_rows
         )

@@ -330,6 +330,15 @@ def test_a_stale_stream_says_what_to_do(changed: StreamShop) -> None:
     assert changed.rows("one") == BOTH
 
 
+def test_a_source_that_was_made_anew_is_no_source_that_is_behind(changed: StreamShop) -> None:
+    changed.run("one")
+    changed.spark.drop("shop.orders")
+    orders = {"id": "bigint", "customer": "bigint", "amount": "bigint"}
+    changed.spark.create("shop.orders", orders, (9, 9, 9))
+    with pytest.raises(EngineError, match="STREAM_STALE.*made anew"):
+        changed.run("one")
+
+
 def test_sources_keep_their_changes_as_long_as_is_allowed(new: StreamShop) -> None:
     session, month = StreamWarehouse(new.spark), timedelta(days=60)
     stream = new.stream("orders", max_retention_extension=month)
