@@ -19,3 +19,12 @@ class RefreshError(DbtRuntimeError):
     def type(self) -> str:
         """The headline that dbt prints."""
         return "Dynamic Table"
+
+
+class ChangesError(DbtRuntimeError):
+    """The changes of a query could not be told."""
+
+    @property
+    def type(self) -> str:
+        """The headline that dbt prints."""
+        return "Changes"
