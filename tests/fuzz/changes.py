@@ -64,11 +64,10 @@ class Checked:
 
     def check(self) -> None:
         try:
-            width = len(self.result(self.newest()) and next(iter(self.result(self.newest()))))
+            self.result(self.newest())
         except duckdb.Error:
             self.counts.skipped["not comparable"] += 1
             return
-        del width
         try:
             self.modes()
         except EngineError as error:
@@ -153,20 +152,18 @@ class Checked:
         rows = self.duck.answer(self.select(read, start, end))
         places = [(row[-2].replace(tzinfo=None), row[-3]) for row in rows]
         state, versions = self.result(start), dict(start)
-        for at, name, version in self.commits(start, end):
+        # Where two tables have a commit of one number at one moment, rows do not tell which.
+        in_order = [] if self.is_ambiguous(start, end) else self.commits(start, end)
+        for at, name, version in in_order:
             versions[name] = version
             here = [
                 row
                 for row, place in zip(rows, places, strict=True)
                 if place == (at.replace(tzinfo=None), version)
             ]
-            if sum(1 for commit in self.commits(start, end) if commit[::2] == (at, version)) > 1:
-                # Two tables have a commit of this number at this moment.
-                continue
             change = as_bag((row[:-6] for row in here), (row[-1] for row in here))
             state = added(state, change)
-            if not self.is_ambiguous(start, end):
-                assert state == self.result(versions), f"redo_log at {name} {version}"
+            assert state == self.result(versions), f"redo_log at {name} {version}"
         total = as_bag((row[:-6] for row in rows), (row[-1] for row in rows))
         assert added(self.result(start), total) == self.result(end), "redo_log"
         assert all(row[-6] == ("INSERT" if row[-1] == 1 else "DELETE") for row in rows)

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import duckdb
 import sqlglot
 from sqlglot import exp
 from sqlglot.dialects.duckdb import DuckDB
@@ -112,7 +113,9 @@ def _random_commit(rng: random.Random, log: Log, at: datetime) -> None:
 def _fresh_row(rng: random.Random, log: Log) -> Row:
     """Return a row to insert: often one that was there before."""
     known = [row for version in log.versions for row in version]
-    return rng.choice(known) if known and rng.random() < 0.5 else random_row(rng, log.table.columns)
+    return (
+        rng.choice(known) if known and rng.random() < 0.5 else random_row(rng, log.table.columns)
+    )
 
 
 class DuckWarehouse(Duck):
@@ -120,6 +123,7 @@ class DuckWarehouse(Duck):
 
     def load_history(self, logs: dict[str, Log]) -> None:
         self.logs = logs
+        self._described: dict[str, list[dict[str, Any]]] = {}
         statements = []
         for name, log in logs.items():
             columns = log.table.columns
@@ -158,12 +162,17 @@ class DuckWarehouse(Duck):
         if sql.startswith("SHOW TABLES"):
             return []
         assert sql.startswith("DESCRIBE QUERY "), sql
-        text = duck_text(sql.removeprefix("DESCRIBE QUERY "))
+        if sql not in self._described:
+            self._described[sql] = self._describe(sql.removeprefix("DESCRIBE QUERY "))
+        return self._described[sql]
+
+    def _describe(self, sql: str) -> list[dict[str, Any]]:
+        text = duck_text(sql)
         try:
-            found_rows = self._connection.execute(f"DESCRIBE {text}").fetchall()
-        except Exception as error:
+            rows = self._connection.execute(f"DESCRIBE {text}").fetchall()
+        except duckdb.Error as error:
             raise WarehouseError("", f"{error}\n{text}") from error
-        return [{"col_name": r[0], "data_type": spark_type(r[1])} for r in found_rows]
+        return [{"col_name": row[0], "data_type": spark_type(row[1])} for row in rows]
 
     # What tests ask
 
@@ -172,7 +181,7 @@ class DuckWarehouse(Duck):
         text = duck_text(sql)
         try:
             return self._connection.execute(text).fetchall()
-        except Exception as error:
+        except duckdb.Error as error:
             raise AssertionError(f"{error}\n{text}\n{sql}") from error
 
     def query_over(self, sql: str, tables: dict[str, Iterable[Row]]) -> Bag:
