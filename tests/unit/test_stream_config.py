@@ -119,7 +119,7 @@ def test_a_project_with_streams_is_checked_as_a_whole() -> None:
     assert text.count("    - ") == 6
     assert "Did you mean `show_initial_rows`?" in text
     assert "it can read the stream with ref(), which moves nothing" in text
-    assert "integrate(changes(" in text
+    assert "through integrate()" in text
     assert "a consumer's position is kept in its Delta log" in text
     assert "'change_stream'. Expected 'changes_stream'." in text
 

@@ -32,9 +32,6 @@ _MOST_IN_A_FEED = 5_000
 def redo_log(question: Question, span: Span, cycle: Cycle, warehouse: Warehouse) -> str:
     """Return the effects of all commits between two positions."""
     steps = steps_of(span, cycle, warehouse)
-    if not steps:
-        more = order_columns("CAST(NULL AS bigint)", "CAST(NULL AS timestamp)", "1")
-        return nothing(question, span, cycle, warehouse, more)
     once = _from_one_feed(question, span, steps)
     if once:
         return once
@@ -44,6 +41,9 @@ def redo_log(question: Question, span: Span, cycle: Cycle, warehouse: Warehouse)
         for moved in walked(question, span, steps, cycle, warehouse)
     ]
     sql = "\nUNION ALL\n".join(part for part in parts if part)
+    if not sql:
+        more = order_columns("CAST(NULL AS bigint)", "CAST(NULL AS timestamp)", "1")
+        return nothing(question, span, cycle, warehouse, more)
     if len(sql) > LONGEST:
         raise EngineError(
             "TOO_MANY_COMMITS",
@@ -92,7 +92,7 @@ def _from_one_feed(question: Question, span: Span, steps: list[Step]) -> str:
     """Read the change feed of a query's only source once; "" where that is not enough."""
     tables = question.analysis.tables()
     kinds = {step.interval.kind for step in steps}
-    if question.plan is None or len(tables) != 1 or Kind.REWRITE in kinds:
+    if question.plan is None or len(tables) != 1 or not kinds or Kind.REWRITE in kinds:
         return ""
     [(table, interval)] = span.intervals.items()
     carried = carrying(question.plan, COMMIT, "bigint")

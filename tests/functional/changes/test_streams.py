@@ -99,6 +99,11 @@ class TestListing9:
         project.run_sql("truncate table {schema}.people_changes")
 
         add_people(project)
+        pending = (
+            "select name from {{ changes('select id, name from ' ~ target.schema ~ '.people', "
+            "since={'stream': 'people_stream', 'consumer': 'people_changes'}) }}"
+        )
+        assert len(run_dbt(["show", "--inline", pending])[0].agate_table.rows) == 3
         # Looking at it moves nothing.
         run_dbt(["compile"])
         run_dbt(["show", "--select", "people_changes"])

@@ -28,3 +28,12 @@ class StreamError(DbtRuntimeError):
     def type(self) -> str:
         """The headline that dbt prints."""
         return "Stream"
+
+
+class ChangesError(DbtRuntimeError):
+    """The changes of a query could not be told."""
+
+    @property
+    def type(self) -> str:
+        """The headline that dbt prints."""
+        return "Changes"

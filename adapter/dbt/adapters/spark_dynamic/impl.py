@@ -13,6 +13,7 @@ from dbt_common.events.functions import fire_event, warn_or_error
 
 from dbt.adapters.spark_dynamic import seeds
 from dbt.adapters.spark_dynamic.__version__ import version
+from dbt.adapters.spark_dynamic.change_queries import ChangeQueries
 from dbt.adapters.spark_dynamic.config import MATERIALIZATION, SparkDynamicConfig
 from dbt.adapters.spark_dynamic.connections import SparkDynamicConnectionManager
 from dbt.adapters.spark_dynamic.defaults import BUILT_BY_DBT, prefer_delta
@@ -190,6 +191,16 @@ class SparkDynamicAdapter(SparkAdapter):
     def dynamic_table_text(self, table: Any) -> str:
         """Return a table as text, its columns below each other."""
         return aligned(table)
+
+    @available.parse(lambda *_, **__: "(select 1 as placeholder)")
+    def changes_sql(self, relation_or_sql: Any, since: Any, **options: Any) -> str:
+        """Return what changed in a relation or a query, as a relation."""
+        return ChangeQueries(self, self._dynamic_tables).changes(relation_or_sql, since, **options)
+
+    @available.parse(lambda *_, **__: "(select 1 as placeholder)")
+    def integrate_sql(self, changelog: Any, **options: Any) -> str:
+        """Return the table that a changelog adds up to, as a relation."""
+        return ChangeQueries(self, self._dynamic_tables).integrated(changelog, **options)
 
     @available
     def changes_stream_build(

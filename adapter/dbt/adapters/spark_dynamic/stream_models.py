@@ -56,7 +56,7 @@ def consumer_problems(config: Mapping[str, Any], kind: str) -> list[ConfigProble
     if materialized not in CONSUMERS:
         how = "'incremental', 'table' or 'snapshot' for a model that calls stream()"
         more = {
-            "dynamic_table": "; a dynamic table takes changes through integrate(changes(…))",
+            "dynamic_table": "; a dynamic table takes a changelog through integrate()",
             STREAM: "; a stream reads other models with ref()",
         }.get(materialized, "; it can read the stream with ref(), which moves nothing")
         problems.append(ConfigProblem("materialized", materialized, how + more))
