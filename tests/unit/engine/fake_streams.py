@@ -57,6 +57,9 @@ class StreamWarehouse(FakeWarehouse):
         if match := re.fullmatch(rf"SHOW TBLPROPERTIES {NAME}", sql):
             properties = self._entry(match[1]).properties
             return [{"key": key, "value": value} for key, value in properties.items()]
+        if match := re.fullmatch(rf"CREATE VIEW {NAME} AS (SELECT .*)", sql, re.DOTALL):
+            self.spark.create_view(match[1], match[2])
+            return []
         replacing = rf"CREATE OR REPLACE TABLE {NAME} AS (SELECT .*)"
         if match := re.fullmatch(replacing, sql, re.DOTALL):
             self._replace(TableName.parse(match[1]), self._result(match[2]))
