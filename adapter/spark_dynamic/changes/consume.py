@@ -50,6 +50,7 @@ class Batch:
     def __init__(self, request: ConsumerRequest, cycle: Cycle, warehouse: Warehouse, kept: Kept):
         self.attempt = str(uuid.uuid4())
         self._cycle = cycle
+        self._is_written = False
         self._portions: dict[str, Portion] = {}
         self._extensions: dict[TableName, str] = {}
         self.consumer: Consumer = read_consumer(request, warehouse, kept)
@@ -102,8 +103,10 @@ class Batch:
 
     def run(self, write: Callable[[], T], warehouse: Warehouse) -> T:
         """Let one write carry the record of this batch; raise if it did not land."""
-        if self.is_covered:
-            raise ValueError("A batch that is covered must not be written.")
+        if self.is_covered or self._is_written:
+            # Delta would skip a second write, and nobody would hear of it.
+            raise ValueError("A batch is written once, and not at all if it is covered.")
+        self._is_written = True
         try:
             with carrying(warehouse, write_consumption(self.record), self.consumer.transaction):
                 result = write()

@@ -183,6 +183,13 @@ def test_a_cut_behind_the_position_takes_nothing(changed: StreamShop) -> None:
     assert changed.rows("one") == rows == sorted([*BOTH, ("orders_stream", 5, "INSERT")])
 
 
+def test_a_batch_is_written_once(changed: StreamShop) -> None:
+    session = StreamWarehouse(changed.spark)
+    batch = changed.consume("one", session, changed.shop.open_cycle())
+    with pytest.raises(ValueError, match="written once"):
+        batch.run(lambda: None, session)
+
+
 def test_all_consumers_of_a_cycle_end_at_the_same_point(changed: StreamShop) -> None:
     session, cycle = StreamWarehouse(changed.spark), changed.shop.open_cycle()
     first = changed.consume("one", session, cycle)
