@@ -5,7 +5,6 @@ from typing import Any
 import pytest
 
 from spark_dynamic.config import (
-    ConfigProblem,
     DynamicTableConfig,
     Initialize,
     OnConfigurationChange,
@@ -13,6 +12,7 @@ from spark_dynamic.config import (
     did_you_mean,
     parse_config,
 )
+from spark_dynamic.config_values import ConfigProblem
 
 
 def read(**raw: Any) -> DynamicTableConfig:

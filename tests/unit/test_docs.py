@@ -22,6 +22,7 @@ from dbt.contracts.graph.manifest import Manifest
 
 import spark_dynamic
 from spark_dynamic import support
+from spark_dynamic.changes.stream_config import STREAM_CONFIGS
 from spark_dynamic.config import OWN_CONFIGS
 from spark_dynamic.frontier.state import create_state_table
 from spark_dynamic.names import TableName
@@ -125,7 +126,7 @@ def test_every_model_example_is_parsed(manifest: Manifest) -> None:
     written = [
         node.raw_code
         for node in manifest.nodes.values()
-        if node.config.materialized == "dynamic_table"
+        if node.package_name != "spark_dynamic" and "{{" in node.raw_code
     ]
     shown = [example.text.strip() for example in examples("sql") if is_model(example)]
     assert len(shown) >= 4
@@ -242,7 +243,12 @@ def error_codes() -> set[str]:
                 first = node.args[0]
                 if isinstance(first, ast.JoinedStr):
                     first = first.values[0]
-                if node.func.id in ("EngineError", "EmbeddedSparkError", "RefreshError"):
+                if node.func.id in (
+                    "EngineError",
+                    "EmbeddedSparkError",
+                    "RefreshError",
+                    "StreamError",
+                ):
                     text = first.value if isinstance(first, ast.Constant) else ""
                     codes |= set(re.findall(r"^[A-Z_]{3,}", str(text)))
     return codes
@@ -280,8 +286,12 @@ def test_the_columns_of_the_state_table_are_all_listed() -> None:
     ("document", "heading"),
     [("configuration.md", "All configs"), ("../README.md", "Configuration")],
 )
-def test_the_configs_are_all_listed(document: str, heading: str) -> None:
+def test_the_configs_of_dynamic_tables_are_all_listed(document: str, heading: str) -> None:
     assert first_cells(section(document, heading)) == set(OWN_CONFIGS)
+
+
+def test_the_configs_of_streams_are_all_listed() -> None:
+    assert first_cells(section("streams.md", "Configs of a stream")) == set(STREAM_CONFIGS)
 
 
 # Docstrings

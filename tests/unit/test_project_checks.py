@@ -20,7 +20,8 @@ from dbt.adapters.spark_dynamic.config import (
     read_config,
 )
 from dbt_spark_dynamic import SparkDynamicPlugin
-from spark_dynamic.config import KNOWN_CONFIGS, OWN_CONFIGS
+from spark_dynamic.config import OWN_CONFIGS
+from spark_dynamic.config_values import KNOWN_CONFIGS
 
 
 def dynamic(name: str, **config: Any) -> ModelNode:
@@ -71,7 +72,7 @@ def test_all_problems_of_all_models_are_one_error() -> None:
     orders = dynamic("orders", file_format="parquet")
     assert message_of(revenue, dynamic("fine"), orders) == (
         "Configuration Error\n"
-        "  Dynamic table configuration errors:\n"
+        "  Dynamic table and stream configuration errors:\n"
         "    model.shop.orders (models/orders.sql)\n"
         "      - Invalid value for `file_format`: 'parquet'."
         " Expected 'delta': dynamic tables are Delta tables.\n"

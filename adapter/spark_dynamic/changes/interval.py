@@ -74,6 +74,13 @@ class Interval:
 def kind_of(commits: Sequence[Commit], has_feed: bool) -> Kind:
     """Classify the commits of an interval from history alone."""
     effects = {effect(commit) for commit in commits} - {Effect.NOTHING, Effect.COLUMNS}
-    if not has_feed or any(replaces_all(commit) for commit in commits):
+    if not has_feed or any(replaces_all(c) or turns_feed(c) for c in commits):
         return Kind.REWRITE
     return Kind.INSERTS if effects <= {Effect.ADDED} else Kind.CHANGES
+
+
+def turns_feed(commit: Commit) -> bool:
+    """Tell whether a commit turned the change feed on or off: it does not reach further back."""
+    return "PROPERTIES" in commit.operation and any(
+        "enableChangeDataFeed" in value for value in commit.parameters.values()
+    )

@@ -30,6 +30,11 @@ _EXACT = re.compile(
 )
 
 
+def is_bookkeeping(column: str) -> bool:
+    """Tell whether a column of a storage table is the engine's own and says nothing of rows."""
+    return _BOOKKEEPING.match(column) is not None
+
+
 def history_says(commits: list[Commit]) -> bool | None:
     """Tell from commits whether rows changed: yes, no, or (None) only a comparison can tell."""
     effects = {effect(commit) for commit in commits} - {Effect.NOTHING, Effect.COLUMNS}
@@ -93,7 +98,7 @@ def same_rows(
         columns = describe_query(warehouse, before)
         if columns != describe_query(warehouse, after):
             return False
-        comparable = [_comparable(c) for c in columns if not _BOOKKEEPING.match(c.name)]
+        comparable = [_comparable(c) for c in columns if not is_bookkeeping(c.name)]
         if None in comparable:
             return False
         keys = ", ".join(f"{key} AS k{i}" for i, key in enumerate(comparable))

@@ -103,24 +103,17 @@ def write_record(record: Record) -> str:
     body = asdict(record)
     body["data_timestamp"] = stamp(record.data_timestamp)
     body["clock"] = stamp(record.clock) if record.clock else None
-    body["frontier"] = [
-        {
-            "source": [pin.table.catalog, pin.table.schema, pin.table.name],
-            "log": pin.log,
-            "version": pin.version,
-            "committed_at": stamp(pin.committed_at),
-        }
-        for pin in record.frontier
-    ]
-    return _metadata({_KEY: _FORMAT, **body})
+    body["frontier"] = [write_pin(pin) for pin in record.frontier]
+    return as_metadata({_KEY: _FORMAT, **body})
 
 
 def empty_run_mark() -> str:
     """Return the user metadata of a run that leaves no state."""
-    return _metadata({_EMPTY_RUN: _FORMAT})
+    return as_metadata({_EMPTY_RUN: _FORMAT})
 
 
-def _metadata(body: dict[str, Any]) -> str:
+def as_metadata(body: dict[str, Any]) -> str:
+    """Return a text that can ride in a commit."""
     # Spark would substitute `${…}` in a SET; the JSON escape of `$` reads the same.
     return json.dumps(body, separators=(",", ":")).replace("$", "\\u0024")
 
@@ -140,7 +133,7 @@ def read_record(commit: Commit) -> Record | None:
             return None
         body["data_timestamp"] = read_stamp(body["data_timestamp"])
         body["clock"] = read_stamp(body["clock"]) if body["clock"] else None
-        body["frontier"] = tuple(_read_pin(pin) for pin in body["frontier"])
+        body["frontier"] = tuple(read_pin(pin) for pin in body["frontier"])
         verdict = body["verdict"]
         body["verdict"] = Verdict(**{**verdict, "volatile": tuple(verdict["volatile"])})
         body["columns"] = tuple(StoredColumn(**column) for column in body["columns"])
@@ -150,7 +143,18 @@ def read_record(commit: Commit) -> Record | None:
         return None
 
 
-def _read_pin(body: dict[str, Any]) -> Pin:
+def write_pin(pin: Pin) -> dict[str, Any]:
+    """Return a pin as JSON holds it."""
+    return {
+        "source": [pin.table.catalog, pin.table.schema, pin.table.name],
+        "log": pin.log,
+        "version": pin.version,
+        "committed_at": stamp(pin.committed_at),
+    }
+
+
+def read_pin(body: dict[str, Any]) -> Pin:
+    """Read what `write_pin` wrote."""
     catalog, schema, name = body["source"]
     return Pin(
         table=TableName(schema, name, catalog),

@@ -14,7 +14,7 @@ from spark_dynamic.frontier.compare import (
     touches_columns,
 )
 from spark_dynamic.frontier.history import between, net_rows, replaces_all
-from spark_dynamic.frontier.record import Pin
+from spark_dynamic.frontier.record import Pin, Verdict
 from spark_dynamic.frontier.state import KnownState, StateRow
 from spark_dynamic.names import TableName
 from spark_dynamic.warehouse import Commit, Warehouse
@@ -33,6 +33,8 @@ class Cycle:
         later = known.newest_timestamp + _NEVER_BACK if known.newest_timestamp else now
         self.data_timestamp = max(now, later)
         self.events: list[StateRow] = []
+        # What Spark said of the texts of change queries, by their hash.
+        self.verdicts: dict[str, Verdict] = {}
         self._pins: dict[tuple[TableName, datetime], Pin] = {}
         self._same: dict[tuple[TableName, int, int], bool] = {}
         self._rows: dict[tuple[TableName, int], int] = {}

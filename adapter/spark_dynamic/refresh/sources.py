@@ -67,39 +67,36 @@ def intervals(
     record: Record, cut: Cut, analysis: Analysis, cycle: Cycle, warehouse: Warehouse
 ) -> dict[TableName, Interval]:
     """Return the intervals of all sources in which a commit may have changed rows."""
-    found: dict[TableName, Interval] = {}
+    found: dict[TableName, Interval | None] = {}
     for table in analysis.bases:
         pin = record.pin_of(table)
         assert pin is not None
-        _add(found, table, pin.version, cut.pins[table].version, cycle, warehouse)
+        new = cut.pins[table].version
+        found[table] = interval_between(table, pin.version, new, cycle, warehouse)
     for upstream in analysis.upstreams:
         then = seen(record, upstream, cycle, warehouse)
         assert then is not None
         table, old = upstream.storage, then.recorded.commit.version
         new = cut.upstreams[table].commit.version
         if then.table == table:
-            _add(found, table, old, new, cycle, warehouse)
+            found[table] = interval_between(table, old, new, cycle, warehouse)
         else:
             found[table] = Interval(table, old, new, Kind.REWRITE, then.table)
-    return found
+    return {table: interval for table, interval in found.items() if interval is not None}
 
 
-def _add(
-    found: dict[TableName, Interval],
-    table: TableName,
-    old: int,
-    new: int,
-    cycle: Cycle,
-    warehouse: Warehouse,
-) -> None:
+def interval_between(
+    table: TableName, old: int, new: int, cycle: Cycle, warehouse: Warehouse
+) -> Interval | None:
+    """Return the interval of a table from one version to another; None if no row changed."""
     if old == new:
-        return
+        return None
     commits = between(cycle.catalog.history(warehouse, table, since=old), old, new)
     if commits is not None and not any(changes_rows(commit) for commit in commits):
-        return
+        return None
     relation = cycle.catalog.relation(warehouse, table)
     has_feed = relation is not None and relation.has_feed and commits is not None
-    found[table] = Interval(table, old, new, kind_of(commits or (), has_feed))
+    return Interval(table, old, new, kind_of(commits or (), has_feed))
 
 
 def inserted(

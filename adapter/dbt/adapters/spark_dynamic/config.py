@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING, Any, Final
 from dbt.adapters.spark.impl import SparkConfig
 from dbt_common.exceptions import CompilationError
 
-from spark_dynamic.config import (
-    ConfigProblem,
-    DynamicTableConfig,
-    did_you_mean,
-    parse_config,
+from dbt.adapters.spark_dynamic.stream_models import STREAM, consumer_problems, consumes
+from spark_dynamic.changes.stream_config import (
+    StreamConfig,
+    misspelled_stream_configs,
+    parse_stream_config,
 )
+from spark_dynamic.config import DynamicTableConfig, did_you_mean, parse_config
+from spark_dynamic.config_values import ConfigProblem
 
 if TYPE_CHECKING:
     from dbt.contracts.graph.manifest import Manifest
@@ -30,7 +32,7 @@ class DynamicTableConfigError(CompilationError):
     """Every problem found in the configuration of one model or of a whole project."""
 
     def __init__(self, problems_by_model: Mapping[str, Iterable[ConfigProblem]]) -> None:
-        lines = ["Dynamic table configuration errors:"]
+        lines = ["Dynamic table and stream configuration errors:"]
         for model, problems in problems_by_model.items():
             lines.append(f"  {model}")
             lines.extend(f"    - {problem}" for problem in problems)
@@ -59,6 +61,10 @@ class SparkDynamicConfig(SparkConfig):
     history_retention: str | None = None
     suspend_after: int | None = None
     immutable_functions: list[str] | str | None = None
+    mode: str | None = None
+    at: Any = None
+    show_initial_rows: bool | None = None
+    max_retention_extension: str | None = None
 
     @classmethod
     def _merge_dicts(cls, src: dict[str, Any], data: dict[str, Any]) -> dict[str, Any]:
@@ -98,6 +104,15 @@ def read_config(model: Mapping[str, Any]) -> DynamicTableConfig:
     return config
 
 
+def read_stream_config(model: Mapping[str, Any]) -> StreamConfig:
+    """Read the configuration of a stream, given as Jinja's `model`; raise if it is wrong."""
+    config, problems = _read_stream(model["config"], str(model.get("language", "sql")))
+    if problems:
+        where = _describe(model["unique_id"], model["original_file_path"])
+        raise DynamicTableConfigError({where: problems})
+    return config
+
+
 def lenient_config(raw: Mapping[str, Any]) -> DynamicTableConfig:
     """Read a model's configuration; what is wrong in it has its default, and is told elsewhere."""
     return parse_config({**raw, **raw.get(_HELD_BACK, {})})[0]
@@ -107,13 +122,19 @@ def check_project(manifest: "Manifest") -> None:
     """Check every enabled model of a project; raise one error that lists all problems."""
     problems_by_model: dict[str, list[ConfigProblem]] = {}
     for unique_id, node in sorted(manifest.nodes.items()):
-        if str(node.resource_type) != "model" or not node.config.enabled:
+        kind = str(node.resource_type)
+        if kind not in ("model", "snapshot") or not node.config.enabled:
             continue
         raw = node.config.to_dict(omit_none=True)
-        if node.config.materialized == MATERIALIZATION:
+        problems: list[ConfigProblem] = []
+        if kind == "model" and node.config.materialized == MATERIALIZATION:
             problems = _read(raw, str(node.language))[1]
-        else:
+        elif kind == "model" and node.config.materialized == STREAM:
+            problems = _read_stream(raw, str(node.language))[1]
+        elif kind == "model":
             problems = _problems_of_other_model(raw, manifest)
+        if consumes(node, manifest.macros):
+            problems += consumer_problems(raw, kind)
         if problems:
             problems_by_model[_describe(unique_id, node.original_file_path)] = problems
     if problems_by_model:
@@ -130,18 +151,31 @@ def _read(raw: Mapping[str, Any], language: str) -> tuple[DynamicTableConfig, li
     return config, problems
 
 
+def _read_stream(
+    raw: Mapping[str, Any], language: str
+) -> tuple[StreamConfig, list[ConfigProblem]]:
+    config, problems = parse_stream_config({**raw, **raw.get(_HELD_BACK, {})})
+    problems += misspelled_stream_configs(raw)
+    if language != "sql":
+        problems.append(
+            ConfigProblem("language", language, "'sql': a stream is defined by a query")
+        )
+    return config, problems
+
+
 def _problems_of_other_model(raw: Mapping[str, Any], manifest: "Manifest") -> list[ConfigProblem]:
     # Only what dbt itself would have refused, had it not been held back.
     problems = parse_config(raw.get(_HELD_BACK, {}))[1]
     materialized = str(raw.get("materialized", ""))
-    if _looks_like_dynamic_table(materialized) and not _exists(materialized, manifest):
-        problems.append(ConfigProblem("materialized", materialized, f"'{MATERIALIZATION}'"))
+    for name in (MATERIALIZATION, STREAM):
+        if _looks_like(materialized, name) and not _exists(materialized, manifest):
+            problems.append(ConfigProblem("materialized", materialized, f"'{name}'"))
     return problems
 
 
-def _looks_like_dynamic_table(materialized: str) -> bool:
-    spelled = re.sub(r"[^a-z0-9]", "", materialized.lower())
-    return SequenceMatcher(None, spelled, "dynamictable").ratio() >= _LOOKS_LIKE
+def _looks_like(materialized: str, name: str) -> bool:
+    spelled, wanted = (re.sub(r"[^a-z0-9]", "", text.lower()) for text in (materialized, name))
+    return SequenceMatcher(None, spelled, wanted).ratio() >= _LOOKS_LIKE
 
 
 def _exists(materialized: str, manifest: "Manifest") -> bool:

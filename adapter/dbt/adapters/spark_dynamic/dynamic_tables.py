@@ -185,6 +185,10 @@ class DynamicTables:
         known = known or self.state.read(warehouse)
         return Cycle(_invocation_id(), warehouse.now(), known), warehouse
 
+    def cycle(self) -> Cycle:
+        """Return the cycle of this invocation; whoever asks first opens it."""
+        return self._open(DbtWarehouse(self._adapter))[0]
+
     def begin(self, asks: Callable[[Project], Asked]) -> RunSchedule:
         """Open a cycle for something else than what dbt has selected."""
         return self._open(DbtWarehouse(self._adapter), asks)[1]

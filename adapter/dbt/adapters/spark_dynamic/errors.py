@@ -19,3 +19,21 @@ class RefreshError(DbtRuntimeError):
     def type(self) -> str:
         """The headline that dbt prints."""
         return "Dynamic Table"
+
+
+class StreamError(DbtRuntimeError):
+    """A stream could not be built or consumed; nothing was consumed."""
+
+    @property
+    def type(self) -> str:
+        """The headline that dbt prints."""
+        return "Stream"
+
+
+class ChangesError(DbtRuntimeError):
+    """The changes of a query could not be told."""
+
+    @property
+    def type(self) -> str:
+        """The headline that dbt prints."""
+        return "Changes"

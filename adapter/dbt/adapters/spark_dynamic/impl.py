@@ -13,6 +13,7 @@ from dbt_common.events.functions import fire_event, warn_or_error
 
 from dbt.adapters.spark_dynamic import seeds
 from dbt.adapters.spark_dynamic.__version__ import version
+from dbt.adapters.spark_dynamic.change_queries import ChangeQueries
 from dbt.adapters.spark_dynamic.config import MATERIALIZATION, SparkDynamicConfig
 from dbt.adapters.spark_dynamic.connections import SparkDynamicConnectionManager
 from dbt.adapters.spark_dynamic.defaults import BUILT_BY_DBT, prefer_delta
@@ -22,6 +23,9 @@ from dbt.adapters.spark_dynamic.planned_refresh import PlannedRefresh, QuietRefr
 from dbt.adapters.spark_dynamic.requests import request_for
 from dbt.adapters.spark_dynamic.responses import RefreshResponse
 from dbt.adapters.spark_dynamic.schedule_operations import ScheduleOperations, aligned
+from dbt.adapters.spark_dynamic.stream_models import STREAM
+from dbt.adapters.spark_dynamic.stream_operations import StreamOperations
+from dbt.adapters.spark_dynamic.streams import StreamBuild, Streams
 from dbt.adapters.spark_dynamic.switching import drop_storage
 from dbt.adapters.spark_dynamic.warehouse import DbtWarehouse
 from spark_dynamic.apply.view import storage_behind
@@ -44,6 +48,7 @@ class SparkDynamicAdapter(SparkAdapter):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self._dynamic_tables = DynamicTables(self)
+        self._streams = Streams(self, self._dynamic_tables)
 
     @classmethod
     def get_adapter_run_info(cls, config: RelationConfig) -> Any:
@@ -63,7 +68,9 @@ class SparkDynamicAdapter(SparkAdapter):
 
     def pre_model_hook(self, config: Any) -> None:
         """Give a node that dbt is about to build our defaults."""
-        prefer_delta(getattr(config, "model", None))
+        node: Any = getattr(config, "model", None)
+        prefer_delta(node)
+        self._streams.begin(node)
 
     def post_model_hook(self, config: Any, context: Any) -> None:
         """Note what a node wrote, and remove what a former dynamic table left behind."""
@@ -72,7 +79,7 @@ class SparkDynamicAdapter(SparkAdapter):
         if materialized == MATERIALIZATION:
             # dbt calls this after a failure, too.
             self._dynamic_tables.ended(TableName.of(node.schema, node.alias), sys.exc_info()[1])
-        if materialized not in (*BUILT_BY_DBT, "view"):
+        if materialized not in (*BUILT_BY_DBT, "view", STREAM):
             return
         table = TableName.of(node.schema, node.alias)
         self._dynamic_tables.note_written(table)
@@ -82,6 +89,7 @@ class SparkDynamicAdapter(SparkAdapter):
         """At the end of an invocation, write down what happened in it."""
         try:
             with self.connection_named("dynamic_table_state"):
+                self._streams.flush()
                 self._dynamic_tables.flush()
         finally:
             super().cleanup_connections()
@@ -183,6 +191,54 @@ class SparkDynamicAdapter(SparkAdapter):
     def dynamic_table_text(self, table: Any) -> str:
         """Return a table as text, its columns below each other."""
         return aligned(table)
+
+    @available.parse(lambda *_, **__: "(select 1 as placeholder)")
+    def changes_sql(self, relation_or_sql: Any, since: Any, **options: Any) -> str:
+        """Return what changed in a relation or a query, as a relation."""
+        return ChangeQueries(self, self._dynamic_tables).changes(relation_or_sql, since, **options)
+
+    @available.parse(lambda *_, **__: "(select 1 as placeholder)")
+    def integrate_sql(self, changelog: Any, **options: Any) -> str:
+        """Return the table that a changelog adds up to, as a relation."""
+        return ChangeQueries(self, self._dynamic_tables).integrated(changelog, **options)
+
+    @available
+    def changes_stream_build(
+        self, model: Mapping[str, Any], relation: Any, sql: str, full_refresh: bool
+    ) -> StreamBuild:
+        """Make a stream's view, or bring it up to this run."""
+        return self._streams.build(model, relation, sql, full_refresh)
+
+    @available
+    def changes_stream_take(
+        self, model: Mapping[str, Any], this: Any, stream: Any, full_refresh: bool
+    ) -> str:
+        """Return the next interval of a stream for a consumer."""
+        return self._streams.take(model, this, stream, full_refresh)
+
+    @available
+    def execute_main(
+        self, model: Mapping[str, Any], sql: str, auto_begin: bool, fetch: bool
+    ) -> tuple[Any, Any]:
+        """Run the main statement of a node; that of a consumer carries its record."""
+        return self._streams.write(
+            model, lambda: self.execute(sql, auto_begin=auto_begin, fetch=fetch)
+        )
+
+    @available.parse(lambda *_: [])
+    def changes_stream_status(self, stream: str | None = None) -> Any:
+        """Return where streams and their consumers are."""
+        return StreamOperations(self, self._dynamic_tables).status(stream)
+
+    @available.parse(lambda *_: [])
+    def changes_stream_move(self, consumer: str, stream: str | None, to: Any) -> Any:
+        """Let a consumer go on from another position."""
+        return StreamOperations(self, self._dynamic_tables).move(consumer, stream, to)
+
+    @available.parse(lambda *_: [])
+    def changes_stream_reset(self, consumer: str, stream: str | None = None) -> Any:
+        """Let a stream be new to a consumer."""
+        return StreamOperations(self, self._dynamic_tables).reset(consumer, stream)
 
     @available
     def seed_columns(self, model: Mapping[str, Any], rows: Any) -> list[list[str]]:

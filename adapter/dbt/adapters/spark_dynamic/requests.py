@@ -31,16 +31,13 @@ def request_for(
     config = model["config"]
     docs = config.get("persist_docs") or {}
     columns = model.get("columns", {}).values() if docs.get("columns") else ()
-    chosen = adapter.config.credentials.server_side_parameters
-    keys = [*RESULT_SETTINGS, *_FURTHER_SETTINGS]
-    keys += [key for key in sorted(chosen) if key.startswith(_SETTING_FAMILIES)]
     return Request(
         model=model["unique_id"],
         view=TableName.of(relation.schema, relation.identifier),
         sql=sql.strip().removesuffix(";"),
         schema=adapter.config.credentials.schema,
         config=read_config(model),
-        settings={key: chosen[key] for key in keys if key in chosen},
+        settings=result_settings(adapter),
         engine_version=version,
         full_refresh=full_refresh,
         full_refresh_forbidden=config.get("full_refresh") is False,
@@ -49,3 +46,11 @@ def request_for(
         comment=model.get("description") if docs.get("relation") else None,
         column_comments={c["name"]: c["description"] for c in columns if c.get("description")},
     )
+
+
+def result_settings(adapter: "SparkDynamicAdapter") -> dict[str, str]:
+    """Return the settings of the profile that change what a query returns."""
+    chosen = adapter.config.credentials.server_side_parameters
+    keys = [*RESULT_SETTINGS, *_FURTHER_SETTINGS]
+    keys += [key for key in sorted(chosen) if key.startswith(_SETTING_FAMILIES)]
+    return {key: chosen[key] for key in keys if key in chosen}

@@ -27,12 +27,12 @@ class DbtWarehouse:
 
     def execute(self, sql: str) -> None:
         """Run a statement to its end."""
-        with _translated():
+        with translated():
             self._adapter.execute(sql, auto_begin=False, fetch=False)
 
     def rows(self, sql: str) -> list[dict[str, Any]]:
         """Run a statement and return its rows, values as they come (dbt would guess types)."""
-        with _translated():
+        with translated():
             _, cursor = self._adapter.connections.add_query(sql, auto_begin=False)
             names = [column[0] for column in cursor.description]
             return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
@@ -40,7 +40,7 @@ class DbtWarehouse:
     def history(self, table: TableName, limit: int) -> list[Commit]:
         """Return the newest commits of a table, newest first."""
         sql = f"DESCRIBE HISTORY {table.sql} LIMIT {limit}"
-        with _translated():
+        with translated():
             _, cursor = self._adapter.connections.add_query(sql, auto_begin=False)
             if isinstance(cursor, SessionHandle):
                 rows = cursor.project(_HISTORY)
@@ -99,7 +99,7 @@ def _mapping(value: Any) -> dict[str, str]:
     return dict(value or {})
 
 
-class _translated:
+class translated:
     """Turns dbt's errors into the engine's."""
 
     def __enter__(self) -> None:

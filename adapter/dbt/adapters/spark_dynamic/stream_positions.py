@@ -1,0 +1,113 @@
+"""Where streams and consumers are, found by their dbt names."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from dbt_common.exceptions import DbtRuntimeError
+
+from dbt.adapters.spark_dynamic.__version__ import version
+from dbt.adapters.spark_dynamic.dynamic_tables import DynamicTables
+from dbt.adapters.spark_dynamic.stream_models import STREAM, consumers, is_stream
+from spark_dynamic.changes.consumer import Consumer, ConsumerRequest, read_consumer
+from spark_dynamic.changes.consumption import Consumption
+from spark_dynamic.changes.kept_consumptions import CONSUMPTIONS_TABLE, kept_consumption
+from spark_dynamic.changes.read import Position
+from spark_dynamic.changes.stream import Stream, read_stream
+from spark_dynamic.changes.stream_config import OtherPosition
+from spark_dynamic.errors import EngineError
+from spark_dynamic.names import TableName
+from spark_dynamic.refresh.cycle import Cycle
+from spark_dynamic.warehouse import Warehouse
+
+if TYPE_CHECKING:
+    from dbt.adapters.spark_dynamic.impl import SparkDynamicAdapter
+
+
+class StreamPositions:
+    """Looks streams and consumers of the project up."""
+
+    def __init__(self, adapter: "SparkDynamicAdapter", tables: DynamicTables) -> None:
+        self._adapter = adapter
+        self._tables = tables
+
+    @property
+    def table(self) -> TableName:
+        """The table of consumptions, beside the state table."""
+        return self._tables.state.table.sibling(CONSUMPTIONS_TABLE)
+
+    @property
+    def manifest(self) -> Any:
+        """All nodes of the project."""
+        # dbt gives every adapter its manifest, as the place to look for macros.
+        return self._adapter._macro_resolver
+
+    def kept(self, warehouse: Warehouse) -> Callable[[TableName], Consumption | None]:
+        """Return how to look a consumer up in the table of consumptions."""
+        return lambda consumer: kept_consumption(warehouse, self.table, consumer)
+
+    def streams(self, name: str | None = None) -> list[Any]:
+        """Return the streams of the project, or the one of that name."""
+        found = [n for n in self.manifest.nodes.values() if is_stream(n) and n.config.enabled]
+        return _named(found, name, f"no model with materialized='{STREAM}'")
+
+    def consumers(self, name: str | None = None) -> list[tuple[Any, list[Any]]]:
+        """Return the consumers of the project with their streams, or the one of that name."""
+        found = dict((node.unique_id, (node, read)) for node, read in consumers(self.manifest))
+        nodes = _named([node for node, _ in found.values()], name, "no model that calls stream()")
+        return [found[node.unique_id] for node in nodes]
+
+    def stream(self, node: Any, warehouse: Warehouse) -> Stream:
+        """Return a stream as it was built last."""
+        found = read_stream(warehouse, name_of(node))
+        if found is None:
+            raise EngineError("STREAM_NOT_BUILT", f"The stream {name_of(node)} was not built yet.")
+        return found
+
+    def consumer(self, node: Any, warehouse: Warehouse, anyhow: bool = False) -> Consumer:
+        """Return what is there of a consumer; `anyhow`: also if its position is lost."""
+        request = ConsumerRequest(node.unique_id, name_of(node), version)
+        try:
+            return read_consumer(request, warehouse, self.kept(warehouse))
+        except EngineError as error:
+            if not anyhow or error.code != "STREAM_POSITION_LOST":
+                raise
+            anew = replace(request, full_refresh=True)
+            return read_consumer(anew, warehouse, self.kept(warehouse))
+
+    def of(self, point: OtherPosition, cycle: Cycle, warehouse: Warehouse) -> Position:
+        """Return the position of a stream, or of one of its consumers."""
+        [node] = self.streams(point.stream)
+        if point.consumer:
+            [(consumer, _)] = self.consumers(point.consumer)
+            record = self.consumer(consumer, warehouse).record
+            taken = record.streams.get(node.unique_id) if record else None
+            if taken is None:
+                raise EngineError(
+                    "STREAM_POINT",
+                    f"{point.consumer} has not consumed {point.stream}, so it has no position.",
+                )
+            return taken.end
+        start = self.stream(node, warehouse).start
+        if start is None:
+            raise EngineError(
+                "STREAM_POINT",
+                f"{point.stream} starts before the first change, which is no position to share.",
+            )
+        return start
+
+
+def name_of(node: Any) -> TableName:
+    """Return the name of a node's relation."""
+    return TableName.of(node.schema, node.alias)
+
+
+def _named(nodes: list[Any], name: str | None, otherwise: str) -> list[Any]:
+    if name is None:
+        return sorted(nodes, key=lambda node: str(node.unique_id))
+    short = name.rpartition(".")[2]
+    found = [node for node in nodes if short in (node.name, node.alias)]
+    if not found:
+        known = ", ".join(sorted(node.name for node in nodes)) or "none"
+        raise DbtRuntimeError(f"'{name}' is {otherwise}. Expected one of: {known}.")
+    return found[:1]

@@ -1,0 +1,142 @@
+"""Building a stream: its start is found once, and its view shows what a first reader gets."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+from spark_dynamic.catalog import describe_relation
+from spark_dynamic.changes import read as changes
+from spark_dynamic.changes.read import ChangeRead, Mode, Position
+from spark_dynamic.changes.staleness import check_kept, extensions
+from spark_dynamic.changes.start import KnownPosition, start_at
+from spark_dynamic.changes.stream import Stream, definition_hash, read_stream, show_stream
+from spark_dynamic.changes.stream_config import StreamConfig
+from spark_dynamic.errors import EngineError
+from spark_dynamic.literals import literal
+from spark_dynamic.names import TableName
+from spark_dynamic.refresh.cycle import Cycle
+from spark_dynamic.sql.references import Unreadable
+from spark_dynamic.sql.resolve import resolve
+from spark_dynamic.warehouse import Relation, Warehouse
+
+# Returns where a query is read in this cycle; the same for all who ask.
+EndOf = Callable[[ChangeRead], Position]
+_STALE: Final = "STREAM_STALE"
+
+
+@dataclass(frozen=True)
+class StreamRequest:
+    """A stream's model, in one invocation."""
+
+    model: str
+    view: TableName
+    read: ChangeRead
+    config: StreamConfig
+    full_refresh: bool = False
+
+
+@dataclass(frozen=True)
+class BuiltStream:
+    """What was built, and how."""
+
+    stream: Stream
+    statements: tuple[str, ...]
+    is_started: bool
+    # Why the changes since the start cannot be shown, if so.
+    warning: str = ""
+
+
+def build_stream(
+    request: StreamRequest,
+    cycle: Cycle,
+    warehouse: Warehouse,
+    end_of: EndOf,
+    known_position: KnownPosition,
+) -> BuiltStream:
+    """Make the view of a stream, or bring it up to this cycle."""
+    existing = describe_relation(warehouse, request.view)
+    is_view = None if existing is None else existing.view is not None
+    known = read_stream(warehouse, request.view) if is_view else None
+    fingerprint = definition_hash(request.read, _texts(request.read, cycle, warehouse))
+    end = end_of(request.read)
+    stream = _started(request, fingerprint, known, end, cycle, warehouse, known_position)
+    query, warning = _shown(stream, end, cycle, warehouse)
+    statements = show_stream(stream, query, is_view, stream == known)
+    statements += extensions(end, stream.max_retention_extension, cycle, warehouse).values()
+    for statement in statements:
+        warehouse.execute(statement)
+    cycle.catalog.forget(request.view)
+    is_started = known is None or stream.started_at != known.started_at
+    return BuiltStream(stream, tuple(statements), is_started, warning)
+
+
+def _started(
+    request: StreamRequest,
+    fingerprint: str,
+    known: Stream | None,
+    end: Position,
+    cycle: Cycle,
+    warehouse: Warehouse,
+    known_position: KnownPosition,
+) -> Stream:
+    """Return the stream with its start: the one that it had, unless it is another stream now."""
+    config = request.config
+    at = repr(config.at)
+    goes_on = (
+        known is not None
+        and known.fingerprint == fingerprint
+        and known.at == at
+        and not request.full_refresh
+    )
+    if known is not None and goes_on:
+        start, started_at = known.start, known.started_at
+    else:
+        start = start_at(config.at, request.read, end, cycle, warehouse, known_position)
+        started_at = cycle.data_timestamp
+    return Stream(
+        model=request.model,
+        view=request.view,
+        read=request.read,
+        fingerprint=fingerprint,
+        start=start,
+        started_at=started_at,
+        initial_rows=config.initial_rows,
+        has_chosen_start=config.at is not None,
+        at=at,
+        max_retention_extension=config.max_retention_extension,
+    )
+
+
+def _texts(read: ChangeRead, cycle: Cycle, warehouse: Warehouse) -> list[str]:
+    """Return the texts of a query and of all views that it reads."""
+
+    def lookup(name: TableName) -> Relation | None:
+        return cycle.catalog.relation(warehouse, name)
+
+    try:
+        return resolve(read.sql, read.schema, lookup, read.settings).texts()
+    except Unreadable as error:
+        raise EngineError(
+            "STREAM_QUERY",
+            f"What the query of a stream reads could not be found with certainty: {error}.",
+        ) from error
+
+
+def _shown(stream: Stream, end: Position, cycle: Cycle, warehouse: Warehouse) -> tuple[str, str]:
+    """Return the query of the view, and what is wrong with it."""
+    start, initial_rows = stream.first
+    if start is None and stream.start is not None and stream.read.mode is not Mode.MIN_DELTA:
+        # Not the net effect: the contents at the start, and what happened to them.
+        start, initial_rows = stream.start, True
+    contents = changes.change_select(stream.read, None, end, cycle, warehouse)
+    if start is None:
+        return contents, ""
+    try:
+        check_kept(stream.name, start, cycle, warehouse)
+    except EngineError as error:
+        if error.code != _STALE:
+            raise
+        # Its consumers are further on and do not need the start.
+        why = literal(f"{error} Or run the stream itself with --full-refresh: it starts anew.")
+        return f"SELECT * FROM (\n{contents}\n) WHERE raise_error({why}) IS NULL", str(error)
+    return changes.change_select(stream.read, start, end, cycle, warehouse, initial_rows), ""

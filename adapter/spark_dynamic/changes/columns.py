@@ -1,0 +1,28 @@
+"""The columns that a change query adds to those of its query."""
+
+from collections.abc import Iterable
+from typing import Final
+
+from spark_dynamic.errors import EngineError
+from spark_dynamic.warehouse import Column
+
+ACTION: Final = "change_action"
+IS_UPDATE: Final = "change_is_update"
+ROW_ID: Final = "change_row_id"
+VERSION: Final = "change_version"
+TIMESTAMP: Final = "change_timestamp"
+DIFF: Final = "change_diff"
+# In every mode, and in `redo_log` only.
+ALWAYS: Final = (ACTION, IS_UPDATE, ROW_ID)
+IN_ORDER: Final = (VERSION, TIMESTAMP, DIFF)
+
+
+def check_names(columns: Iterable[Column]) -> None:
+    """Refuse a query that has a column of its own under the name of an added one."""
+    taken = [c.name for c in columns if c.name.lower() in (*ALWAYS, *IN_ORDER)]
+    if taken:
+        raise EngineError(
+            "CHANGE_COLUMN_TAKEN",
+            f"The query has a column named {', '.join(taken)}, which is the name of a column that "
+            "changes() adds. Give it another name in the query.",
+        )

@@ -1,0 +1,85 @@
+"""The table of consumptions: one row for each. An index for people; commits are the truth.
+
+It is also what a consumer falls back on whose own log has lost its last record.
+"""
+
+from collections.abc import Iterable
+from typing import Final
+
+from spark_dynamic.changes.consumption import Consumption, read_consumption, write_consumption
+from spark_dynamic.errors import WarehouseError
+from spark_dynamic.literals import literal
+from spark_dynamic.names import TableName, quote
+from spark_dynamic.warehouse import Warehouse
+
+CONSUMPTIONS_TABLE: Final = "changes_stream_consumptions"
+_COLUMNS: Final = {
+    "consumer": "STRING",
+    "action": "STRING",
+    "consumption_number": "BIGINT",
+    "incarnation": "STRING",
+    "streams": "ARRAY<STRING>",
+    "data_timestamp": "TIMESTAMP",
+    "cycle_id": "STRING",
+    "engine_version": "STRING",
+    "record": "STRING",
+}
+_MISSING: Final = ("TABLE_OR_VIEW_NOT_FOUND", "SCHEMA_NOT_FOUND")
+
+
+def create_consumptions_table(table: TableName) -> str:
+    """Return the statement that makes the table, if there is none."""
+    columns = ", ".join(f"{name} {kind}" for name, kind in _COLUMNS.items())
+    return f"CREATE TABLE IF NOT EXISTS {table.sql} ({columns}) USING delta"
+
+
+def append_consumptions(table: TableName, rows: Iterable[Consumption]) -> str:
+    """Return the statement that adds consumptions."""
+    values = ",\n".join(f"({', '.join(_values(row))})" for row in rows)
+    return f"INSERT INTO {table.sql} VALUES\n{values}"
+
+
+def _values(row: Consumption) -> list[str]:
+    return [
+        literal(value)
+        for value in (
+            row.consumer,
+            row.action,
+            row.number,
+            row.incarnation,
+            sorted(row.streams),
+            row.data_timestamp,
+            row.cycle,
+            row.engine,
+            write_consumption(row),
+        )
+    ]
+
+
+def keep(warehouse: Warehouse, table: TableName, rows: list[Consumption]) -> None:
+    """Add consumptions, and make the table first if it is not there."""
+    try:
+        warehouse.execute(append_consumptions(table, rows))
+    except WarehouseError as error:
+        if error.condition not in _MISSING:
+            raise
+        warehouse.execute(f"CREATE SCHEMA IF NOT EXISTS {quote(table.schema)}")
+        warehouse.execute(create_consumptions_table(table))
+        warehouse.execute(append_consumptions(table, rows))
+
+
+def kept_consumption(
+    warehouse: Warehouse, table: TableName, consumer: TableName
+) -> Consumption | None:
+    """Return the newest consumption of a consumer that was written down."""
+    select = (
+        f"SELECT record FROM {table.sql} WHERE consumer = {literal(str(consumer))} "
+        "ORDER BY data_timestamp DESC, consumption_number DESC LIMIT 1"
+    )
+    try:
+        rows = warehouse.rows(select)
+    except WarehouseError as error:
+        if error.condition in _MISSING:
+            return None
+        raise
+    return read_consumption(rows[0]["record"]) if rows else None

@@ -1,0 +1,57 @@
+"""What changed in a table, a view or a query between two positions, as a SELECT."""
+
+from spark_dynamic.changes.append_only import append_only, check_monotonic
+from spark_dynamic.changes.asked import ChangeRead, Mode, Position
+from spark_dynamic.changes.contents import contents
+from spark_dynamic.changes.min_delta import min_delta
+from spark_dynamic.changes.points import position_at
+from spark_dynamic.changes.question import Question, ask
+from spark_dynamic.changes.redo_log import in_front, redo_log
+from spark_dynamic.changes.states import span
+from spark_dynamic.refresh.cycle import Cycle
+from spark_dynamic.warehouse import Warehouse
+
+__all__ = ["ChangeRead", "Mode", "Position", "change_select", "position_now"]
+
+_OF_MODE = {
+    Mode.MIN_DELTA: min_delta,
+    Mode.APPEND_ONLY: append_only,
+    Mode.REDO_LOG: redo_log,
+}
+
+
+def position_now(read: ChangeRead, cycle: Cycle, warehouse: Warehouse) -> Position:
+    """Return where the cycle's cut reads every table of a query."""
+    return position_at(read, cycle.data_timestamp, cycle, warehouse)
+
+
+def change_select(
+    read: ChangeRead,
+    start: Position | None,
+    end: Position,
+    cycle: Cycle,
+    warehouse: Warehouse,
+    initial_rows: bool = False,
+) -> str:
+    """Return a SELECT of the query's columns and the change columns.
+
+    Without a start it shows the contents at the end as inserts; with `initial_rows` those at
+    the start come in front.
+    """
+    question = ask(read, cycle, warehouse)
+    if read.mode is Mode.APPEND_ONLY:
+        check_monotonic(question)
+    if start is None:
+        return _as_inserts(question, end, cycle, warehouse)
+    changes = _OF_MODE[read.mode](
+        question, span(question, start, end, cycle, warehouse), cycle, warehouse
+    )
+    if not initial_rows:
+        return changes
+    return f"{_as_inserts(question, start, cycle, warehouse)}\nUNION ALL\n{changes}"
+
+
+def _as_inserts(question: Question, position: Position, cycle: Cycle, warehouse: Warehouse) -> str:
+    rows = contents(question, position, cycle, warehouse)
+    more = in_front(question, position) if question.read.mode is Mode.REDO_LOG else ()
+    return question.layout.added(rows, more=more, shape="INITIAL_ROWS")

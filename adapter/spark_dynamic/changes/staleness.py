@@ -1,0 +1,100 @@
+"""Is the interval of a stream still there? How long will it be? Can it be kept longer?"""
+
+import re
+from datetime import datetime, timedelta
+from typing import Final
+
+from spark_dynamic.apply.storage import properties_sql
+from spark_dynamic.changes.read import Position
+from spark_dynamic.errors import EngineError
+from spark_dynamic.frontier.record import Pin
+from spark_dynamic.names import TableName
+from spark_dynamic.refresh.cycle import Cycle
+from spark_dynamic.warehouse import Relation, Warehouse
+
+_FILES: Final = "delta.deletedFileRetentionDuration"
+_LOG: Final = "delta.logRetentionDuration"
+_DEFAULTS: Final = {_FILES: timedelta(days=7), _LOG: timedelta(days=30)}
+_INTERVAL: Final = re.compile(r"(\d+)\s+(second|minute|hour|day|week|month)s?", re.IGNORECASE)
+_MONTH: Final = timedelta(days=30)
+
+
+def retention_of(relation: Relation, key: str = _FILES) -> timedelta:
+    """Return how long a table keeps what was replaced: its files, or (`key`) its log."""
+    pairs = relation.properties.strip("[]").replace(", ", ",").split(",")
+    for pair in pairs:
+        name, _, value = pair.partition("=")
+        if name.strip().lower() == key.lower():
+            found = _INTERVAL.findall(value)
+            parts = (_part(int(number), unit.lower()) for number, unit in found)
+            return sum(parts, timedelta()) if found else _DEFAULTS[key]
+    return _DEFAULTS[key]
+
+
+def _part(number: int, unit: str) -> timedelta:
+    return number * _MONTH if unit == "month" else timedelta(**{f"{unit}s": number})
+
+
+def stale_at(position: Position, cycle: Cycle, warehouse: Warehouse) -> datetime | None:
+    """Return when the changes after a position begin to be lost; None if there are none yet."""
+    moments = [
+        moment
+        for pin in position.values()
+        if (moment := _lost_at(pin, cycle, warehouse)) is not None
+    ]
+    return min(moments, default=None)
+
+
+def _lost_at(pin: Pin, cycle: Cycle, warehouse: Warehouse) -> datetime | None:
+    relation = cycle.catalog.relation(warehouse, pin.table)
+    following = cycle.commit_at(warehouse, pin.table, pin.version + 1)
+    if relation is None or following is None:
+        return None
+    return following.timestamp + retention_of(relation)
+
+
+def check_kept(name: str, position: Position, cycle: Cycle, warehouse: Warehouse) -> None:
+    """Raise STREAM_STALE if the changes after a position cannot be read any more."""
+    for pin in position.values():
+        if cycle.catalog.relation(warehouse, pin.table) is None:
+            raise _stale(name, f"{pin.table}, which it reads, does not exist any more")
+        if not cycle.is_same_log(warehouse, pin):
+            raise _stale(
+                name,
+                f"version {pin.version} of {pin.table} is not in its log any more: the table was "
+                "made anew, or its log was cleaned",
+            )
+        lost_at = _lost_at(pin, cycle, warehouse)
+        if lost_at is not None and lost_at < cycle.data_timestamp:
+            raise _stale(
+                name,
+                f"what changed in {pin.table} after version {pin.version} is older than its "
+                f"{_FILES}",
+            )
+
+
+def _stale(name: str, why: str) -> EngineError:
+    return EngineError(
+        "STREAM_STALE",
+        f"The changes of {name} that come next are not there any more: {why}. Start again with "
+        "--full-refresh of the consumer, or move on with changes_stream_move or "
+        "changes_stream_reset; the changes in between are then lost. To keep them longer, consume "
+        "more often or set max_retention_extension.",
+    )
+
+
+def extensions(
+    position: Position, maximum: timedelta | None, cycle: Cycle, warehouse: Warehouse
+) -> dict[TableName, str]:
+    """Return the statements that let the sources keep their changes for as long as allowed."""
+    statements: dict[TableName, str] = {}
+    for table in sorted(position, key=str) if maximum else ():
+        relation = cycle.catalog.relation(warehouse, table)
+        if relation is None or maximum is None:
+            continue
+        seconds = int(maximum.total_seconds())
+        short = [key for key in (_LOG, _FILES) if retention_of(relation, key) < maximum]
+        if short:
+            longer = properties_sql({key: f"interval {seconds} seconds" for key in short})
+            statements[table] = f"ALTER TABLE {table.sql} SET TBLPROPERTIES ({longer})"
+    return statements

@@ -1,0 +1,262 @@
+"""Change queries over random histories: what they show leads from one state to the next.
+
+Checked on the SQL that the engine writes, run by DuckDB: the old result and the changes make the
+new one; net changes are minimal; two intervals make the long one; the redo log passes through the
+state after every commit; append_only shows what is inserted for the first time (computed here by
+its definition); contents and changes integrate to the table.
+"""
+
+import random
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from unittest import mock
+
+import duckdb
+
+from fuzz.case import random_case
+from fuzz.duck import Bag, added, duck_sql
+from fuzz.history import SCHEMA, DuckWarehouse, Log, as_bag, random_logs
+from fuzz.schemas import Row
+from spark_dynamic.changes import question
+from spark_dynamic.changes.integrate import own_columns, summed
+from spark_dynamic.changes.read import ChangeRead, Mode, Position, change_select
+from spark_dynamic.errors import EngineError
+from spark_dynamic.frontier.record import Pin, Verdict
+from spark_dynamic.frontier.state import KnownState
+from spark_dynamic.names import TableName
+from spark_dynamic.refresh.cycle import Cycle
+from spark_dynamic.warehouse import Column
+
+Versions = dict[str, int]
+
+
+@dataclass
+class Counts:
+    """What the cases have exercised."""
+
+    cases: int = 0
+    skipped: Counter[str] = field(default_factory=Counter)
+    shapes: Counter[str] = field(default_factory=Counter)
+
+
+@contextmanager
+def spark_agrees() -> Iterator[None]:
+    """Leave the guard out: there is no Spark to ask."""
+    with mock.patch.object(question, "judge", lambda *_: Verdict("")):
+        yield
+
+
+class Checked:
+    """One query over one history."""
+
+    def __init__(self, seed: int, duck: DuckWarehouse, counts: Counts) -> None:
+        self.rng = random.Random(seed)
+        case = random_case(seed)
+        self.sql = case.sql
+        self.duck = duck
+        self.counts = counts
+        self.logs = random_logs(self.rng, dict(case.tables))
+        duck.load_history(self.logs)
+        self.cycle = Cycle("fuzz", duck.now(), KnownState())
+        self.text = duck_sql(case.sql)
+
+    def check(self) -> None:
+        try:
+            self.result(self.newest())
+        except duckdb.Error:
+            self.counts.skipped["not comparable"] += 1
+            return
+        try:
+            self.modes()
+        except EngineError as error:
+            self.counts.skipped[error.code] += 1
+            assert error.code in ("COLUMN_NAME_TWICE", "CHANGES_NOT_KNOWN"), error
+
+    def modes(self) -> None:
+        read = ChangeRead(self.sql, SCHEMA, {})
+        start, middle, end = self.points()
+        old, new = self.result(start), self.result(end)
+        net = self.net(read, start, end)
+        assert added(old, net) == new, "min_delta"
+        first, second = self.net(read, start, middle), self.net(read, middle, end)
+        assert added(first, second) == net, "two intervals"
+        self.integrates(read, start, end, new)
+        self.redo(read, start, end)
+        self.appended(read, start, end)
+        self.counts.cases += 1
+
+    # Points
+
+    def newest(self) -> Versions:
+        return {name: len(log.commits) - 1 for name, log in self.logs.items()}
+
+    def points(self) -> tuple[Versions, Versions, Versions]:
+        """Return three states of all tables in the order of time."""
+        moments = sorted(c.timestamp for log in self.logs.values() for c in log.commits)
+        chosen = sorted(self.rng.choice(moments) for _ in range(3))
+        chosen[0] = self.rng.choice((chosen[0], moments[0]))
+        chosen[2] = self.rng.choice((chosen[2], moments[-1]))
+        one, two, three = (
+            {
+                name: max(c.version for c in log.commits if c.timestamp <= moment)
+                for name, log in self.logs.items()
+            }
+            for moment in chosen
+        )
+        return one, two, three
+
+    def position(self, versions: Versions) -> Position:
+        return {
+            TableName(SCHEMA, name): Pin(
+                TableName(SCHEMA, name),
+                name,
+                version,
+                self.logs[name].commits[version].timestamp,
+            )
+            for name, version in versions.items()
+        }
+
+    def result(self, versions: Versions) -> Bag:
+        rows = {name: self.logs[name].versions[version] for name, version in versions.items()}
+        return self.duck.query_over(self.text, rows)
+
+    # Modes
+
+    def select(
+        self, read: ChangeRead, start: Versions | None, end: Versions, initial: bool = False
+    ) -> str:
+        then = None if start is None else self.position(start)
+        sql = change_select(read, then, self.position(end), self.cycle, self.duck, initial)
+        for shape in ("ADDED_ONLY", "MINIMIZE", "DIFFERENCE", "APPEND_ONLY", "INITIAL_ROWS"):
+            self.counts.shapes[f"{read.mode.value} {shape}"] += f"/* {shape} */" in sql
+        return sql
+
+    def net(self, read: ChangeRead, start: Versions, end: Versions) -> Bag:
+        rows = self.duck.answer(self.select(read, start, end))
+        ids = Counter((row[-1], row[-3]) for row in rows)
+        assert all(count == 1 for count in ids.values()), "one id for two rows"
+        contents = Counter((row[:-3], row[-1]) for row in rows)
+        assert all(count == 1 for count in contents.values()), "not minimal"
+        actions: dict[str, set[str]] = {}
+        for row in rows:
+            actions.setdefault(row[-1], set()).add(row[-3])
+        for row in rows:
+            assert row[-2] == (len(actions[row[-1]]) == 2), "is_update"
+        return as_bag((row[:-3] for row in rows), (_weight(row[-3]) for row in rows))
+
+    def redo(self, read: ChangeRead, start: Versions, end: Versions) -> None:
+        """Follow the log through the state after every commit."""
+        read = ChangeRead(read.sql, SCHEMA, {}, Mode.REDO_LOG)
+        rows = self.duck.answer(self.select(read, start, end))
+        places = [(row[-2].replace(tzinfo=None), row[-3]) for row in rows]
+        state, versions = self.result(start), dict(start)
+        # Where two tables have a commit of one number at one moment, rows do not tell which.
+        in_order = [] if self.is_ambiguous(start, end) else self.commits(start, end)
+        for at, name, version in in_order:
+            versions[name] = version
+            here = [
+                row
+                for row, place in zip(rows, places, strict=True)
+                if place == (at.replace(tzinfo=None), version)
+            ]
+            change = as_bag((row[:-6] for row in here), (row[-1] for row in here))
+            state = added(state, change)
+            assert state == self.result(versions), f"redo_log at {name} {version}"
+        total = as_bag((row[:-6] for row in rows), (row[-1] for row in rows))
+        assert added(self.result(start), total) == self.result(end), "redo_log"
+        assert all(row[-6] == ("INSERT" if row[-1] == 1 else "DELETE") for row in rows)
+
+    def commits(self, start: Versions, end: Versions) -> list[tuple[object, str, int]]:
+        return sorted(
+            (commit.timestamp, name, commit.version)
+            for name, log in self.logs.items()
+            for commit in log.commits
+            if start[name] < commit.version <= end[name]
+        )
+
+    def is_ambiguous(self, start: Versions, end: Versions) -> bool:
+        places = [(at, version) for at, _, version in self.commits(start, end)]
+        return len(set(places)) < len(places)
+
+    def appended(self, read: ChangeRead, start: Versions, end: Versions) -> None:
+        read = ChangeRead(read.sql, SCHEMA, {}, Mode.APPEND_ONLY)
+        try:
+            sql = self.select(read, start, end)
+        except EngineError as error:
+            assert error.code == "NOT_MONOTONIC", error
+            return
+        rows = self.duck.answer(sql)
+        assert {row[-3] for row in rows} <= {"INSERT"}
+        found = as_bag((row[:-3] for row in rows), (1 for _ in rows))
+        assert found == self.first_time(start, end), f"append_only\n{sql}"
+
+    def first_time(self, start: Versions, end: Versions) -> Bag:
+        """Add up, commit by commit, what the result gains by new rows of one table."""
+        fresh = {
+            name: first_inserts(log, start[name], end[name]) for name, log in self.logs.items()
+        }
+        total: Bag = Counter()
+        versions = dict(start)
+        for _, name, version in self.commits(start, end):
+            versions[name] = version
+            rows = {n: list(self.logs[n].versions[v]) for n, v in versions.items()}
+            whole = self.duck.query_over(self.text, rows)
+            for row in fresh[name].get(version, ()):
+                rows[name].remove(row)
+            without = self.duck.query_over(self.text, rows)
+            gained = added(whole, Counter({row: -n for row, n in without.items()}))
+            total = added(total, gained)
+        return total
+
+    def integrates(self, read: ChangeRead, start: Versions, end: Versions, new: Bag) -> None:
+        mode = self.rng.choice((Mode.MIN_DELTA, Mode.REDO_LOG))
+        read = ChangeRead(read.sql, SCHEMA, {}, mode)
+        sql = self.select(read, start, end, initial=True)
+        described = self.duck.rows(f"DESCRIBE QUERY {sql}")
+        columns = [Column(row["col_name"], row["data_type"]) for row in described]
+        table = summed(f"(\n{sql}\n)", own_columns(columns), mode is Mode.REDO_LOG)
+        rows = self.duck.answer(table)
+        assert as_bag(rows, (1 for _ in rows)) == new, "integrate"
+
+
+def first_inserts(log: Log, start: int, end: int) -> dict[int, list[Row]]:
+    """Return the rows of each version that were inserted for the first time, by definition."""
+    level: Counter[Row] = Counter()
+    highest: Counter[Row] = Counter()
+    found: dict[int, list[Row]] = {}
+    for version in range(start + 1, end + 1):
+        events = log.events[version]
+        is_feed = log.has_feed and log.commits[version].parameters.get("mode") != "Overwrite"
+        if not is_feed:
+            # Only the difference of two versions is known.
+            change = Counter(log.versions[version])
+            change.subtract(log.versions[version - 1])
+            level.update(change)
+        else:
+            for kind, row in events:
+                level[row] += {"insert": 1, "delete": -1}.get(kind, 0)
+        for row, count in level.items():
+            new = max(0, count) - highest[row]
+            if new > 0:
+                found.setdefault(version, []).extend([row] * new)
+                highest[row] = count
+    return found
+
+
+def _weight(action: str) -> int:
+    return 1 if action == "INSERT" else -1
+
+
+def run_changes(seed: int, cases: int) -> Counts:
+    """Check cases one by one; the first failure names its seed."""
+    duck, counts = DuckWarehouse(), Counts()
+    with spark_agrees():
+        for number in range(cases):
+            checked = Checked(seed + number, duck, counts)
+            try:
+                checked.check()
+            except AssertionError as error:
+                raise AssertionError(f"seed {seed + number}: {checked.sql}\n{error}") from error
+    return counts
