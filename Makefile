@@ -46,7 +46,8 @@ test: lint $(JARS) ## Run lint, unit tests, and functional tests on a real Spark
 
 test-tables:
 	$(BIN)/python -m pytest $(BASIC) tests/functional/engine tests/functional/dynamic_table \
-	  tests/functional/test_fresh_checkout.py --ignore $(PLANTED_BUGS) --durations 15
+	  tests/functional/changes tests/functional/test_fresh_checkout.py \
+	  --ignore $(PLANTED_BUGS) --durations 15
 
 test-processes:
 	$(BIN)/python -m pytest tests/unit tests/functional/connections tests/functional/test_demo.py \
@@ -72,6 +73,9 @@ fuzz-delta: $(JARS) ## Check random queries over random changes end to end, on D
 # SCALE=10 takes ten times as much data; REPEATS=1 is enough for a look.
 bench: $(JARS) ## Measure dynamic tables against rebuilt and hand-written ones, on TPC-H (two hours)
 	$(BIN)/python -m benchmarks --scale $(or $(SCALE),1) --repeats $(or $(REPEATS),5)
+
+bench-changes: $(JARS) ## Measure change queries of a join against the naive way, on TPC-H
+	$(BIN)/python -m benchmarks.change_queries --scale $(or $(SCALE),1) --repeats $(or $(REPEATS),5)
 
 bench-many: $(JARS) ## Measure 200 dynamic tables with nothing to do against dbt's own models
 	$(BIN)/python -m benchmarks.many_models --repeats $(or $(REPEATS),5)

@@ -10,6 +10,7 @@ FIXED_SEED = 1
 VARYING_SEED = random.SystemRandom().randrange(2_000_000, 2**31)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("seed", "cases"), [(FIXED_SEED, 20), (VARYING_SEED, 10)], ids=("fixed", "varying")
 )
