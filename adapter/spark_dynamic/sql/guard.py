@@ -40,10 +40,13 @@ VOLATILE = {
 _FOR_EXPLAINING = {
     # With it, count(*) over a table is a constant in the plan, and any two counts look alike.
     "spark.databricks.delta.optimizeMetadataQuery.enabled": "false",
-    # It lists the files of every table, which takes jobs and says nothing about the meaning.
-    "spark.sql.optimizer.excludedRules": "org.apache.spark.sql.delta.stats.PrepareDeltaScan",
     # Long lists of columns are to be shown whole.
     "spark.sql.debug.maxToStringFields": "10000",
+}
+_FAILED = "EXPLAIN_FAILED"
+_WITHOUT_FILES = {
+    # It lists the files of every table, which takes jobs and says nothing about the meaning.
+    "spark.sql.optimizer.excludedRules": "org.apache.spark.sql.delta.stats.PrepareDeltaScan",
 }
 
 
@@ -62,9 +65,20 @@ class Explained:
 
 def explain(warehouse: Warehouse, sql: str) -> Explained:
     """Ask Spark for its reading of a query. Raises WarehouseError if it refuses the text."""
-    with holding(warehouse, _FOR_EXPLAINING):
-        [row] = warehouse.rows(f"EXPLAIN EXTENDED {sql}")
-    return read_explanation(next(iter(row.values())))
+    try:
+        return _explain(warehouse, sql, _FOR_EXPLAINING | _WITHOUT_FILES)
+    except WarehouseError as error:
+        if error.condition != _FAILED:
+            raise
+        # A table with deletion vectors cannot be planned without its files.
+        return _explain(warehouse, sql, _FOR_EXPLAINING)
+
+
+def _explain(warehouse: Warehouse, sql: str, settings: dict[str, str]) -> Explained:
+    with holding(warehouse, settings):
+        rows = warehouse.rows(f"EXPLAIN EXTENDED {sql}")
+    # Plans come as one row, what went wrong as one row a line.
+    return read_explanation("\n".join(str(next(iter(row.values()))) for row in rows))
 
 
 def read_explanation(text: str) -> Explained:
@@ -73,7 +87,7 @@ def read_explanation(text: str) -> Explained:
     optimised = _section(text, "Optimized Logical Plan")
     if not analysed or not optimised:
         # Spark puts what went wrong where the plans should be.
-        raise WarehouseError("EXPLAIN_FAILED", text.strip())
+        raise WarehouseError(_FAILED, text.strip())
     columns, _, tree = analysed.partition("\n")
     functions = {name.lower() for name in _FUNCTION.findall(tree)}
     if _SAMPLE.search(tree):

@@ -122,6 +122,18 @@ def test_maps_are_told_apart_by_their_entries(shop: SparkShop) -> None:
         assert bag(stored) == bag(wanted)
 
 
+def test_sources_may_have_deletion_vectors(shop: SparkShop) -> None:
+    shop.table("marked", "a int, b int", "(1, 1)", "(2, 2)", "(3, 3)", "(4, 4)")
+    shop.run(
+        "ALTER TABLE marked SET TBLPROPERTIES ('delta.enableDeletionVectors' = 'true')",
+        "DELETE FROM marked WHERE a = 1",
+    )
+    shop.model("copied", "select x.a, y.b from marked x join marked y on x.a = y.a")
+    shop.check("copied", "FULL")
+    shop.run("DELETE FROM marked WHERE a = 2", "INSERT INTO marked VALUES (5, 5)")
+    shop.check("copied")
+
+
 def test_columns_may_have_any_name(shop: SparkShop) -> None:
     shop.table("odd", "rank int, net int, copy int, available int", "(1, 1, 1, 1)", feed=False)
     shop.model("copied", "select * from odd")
