@@ -236,9 +236,8 @@ def duck_text(sql: str) -> str:
         if travel is not None:
             name = f"{table.name}_v{travel.expression.name}"
             table.replace(exp.to_table(name, alias=table.alias or None))
-        elif isinstance(table.this, exp.Anonymous) and table.this.name == "table_changes":
-            quoted, first, last = (part.name for part in table.this.expressions)
-            place = TableName.parse(quoted).name
+        elif isinstance(table.this, exp.Anonymous) and table.this.name == "table_changes_by_path":
+            place, first, last = (part.name for part in table.this.expressions)
             feed = f"SELECT * FROM {place}_feed WHERE _commit_version BETWEEN {first} AND {last}"
             table.replace(sqlglot.parse_one(feed, dialect=DuckDB).subquery("feed"))
     for node in list(tree.find_all(exp.Anonymous)):

@@ -1,7 +1,7 @@
 """Where the rows of each source are read: at two positions, and what lies between them."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 
 from spark_dynamic.changes.asked import Position
@@ -135,7 +135,8 @@ def _interval(
                 f"The end is before the start: {new.table} would go from version {old.version} "
                 f"back to {new.version}. Swap them.",
             )
-        return interval_between(new.table, old.version, new.version, cycle, warehouse)
+        found = interval_between(new.table, old.version, new.version, cycle, warehouse)
+        return found and replace(found, location=new.log)
     _check_generations(question, old, new, cycle, warehouse)
     return Interval(new.table, old.version, new.version, Kind.REWRITE, old.table)
 

@@ -143,7 +143,7 @@ def test_inserts_only_are_neither_consolidated_nor_numbered_by_key(shop: Shop) -
     shop.spark.write("shop.orders").append((4, 20, 1))
     added = select(shop, read_of(unique_key=("id",)))
     assert "/* ADDED_ONLY */" in added and "GROUP BY" not in added
-    assert "table_changes('`shop`.`orders`', 1, 1)" in added
+    assert "table_changes_by_path('file:/warehouse/shop.orders', 1, 1)" in added
     shop.spark.write("shop.orders").delete((4, 20, 1))
     assert "/* MINIMIZE */" in select(shop, read_of())
     assert "/* DIFFERENCE */" in select(shop, read_of("select distinct id from shop.orders"))
@@ -162,7 +162,9 @@ def test_a_feed_that_begins_within_the_interval_is_not_read(shop: Shop) -> None:
     table.commit(shop.spark.tick(), "SET TBLPROPERTIES", table.newest, {}, properties)
     assert "table_changes" not in select(shop, read_of())
     shop.spark.write("shop.orders").append((5, 20, 1))
-    assert "table_changes('`shop`.`orders`', 3, 3)" in select(shop, read_of(), since=2)
+    assert "table_changes_by_path('file:/warehouse/shop.orders', 3, 3)" in select(
+        shop, read_of(), since=2
+    )
 
 
 def test_commits_are_in_the_order_of_time_then_of_tables(shop: Shop) -> None:
@@ -218,3 +220,15 @@ def test_texts_with_line_breaks_in_quotes_are_left_alone(shop: Shop) -> None:
     shop.spark.write("shop.orders").delete((1, 10, 5))
     sql = select(shop, read_of("select distinct id, 'a\n  b\nc' as text from shop.orders"))
     assert sql.count("'a\n  b\nc'") == 2
+
+
+def test_a_column_with_the_name_of_a_function_is_not_taken_for_it(shop: Shop) -> None:
+    # Inside EXISTS, Spark takes `user` for the current user before it looks outside.
+    columns = {"user": "string", "url": "string"}
+    table = shop.spark.create("shop.clicks", columns, ("a", "x"))
+    table.properties["delta.enableChangeDataFeed"] = "true"
+    shop.spark.write("shop.clicks").append(("b", "y"))
+    sql = select(shop, read_of("select user, count(*) as n from shop.clicks group by user"))
+    assert "EXISTS" in sql
+    assert not re.search(r"WHERE\s+`user` IS NOT DISTINCT", sql)
+    assert re.search(r"WHERE\s+`user_\d+` IS NOT DISTINCT", sql)
