@@ -232,3 +232,44 @@ def test_a_column_with_the_name_of_a_function_is_not_taken_for_it(shop: Shop) ->
     assert "EXISTS" in sql
     assert not re.search(r"WHERE\s+`user` IS NOT DISTINCT", sql)
     assert re.search(r"WHERE\s+`user_\d+` IS NOT DISTINCT", sql)
+
+
+def test_an_interval_with_other_columns_is_refused(shop: Shop) -> None:
+    shop.spark.write("shop.orders").comment_column("id", "a number")
+    assert "/* ADDED_ONLY */" in select(shop, read_of())
+    shop.spark.write("shop.orders").add_column("note", "string")
+    with pytest.raises(EngineError, match="COLUMNS_CHANGED.*shop.orders"):
+        select(shop, read_of())
+    shop.spark.write("shop.orders").append((4, 20, 1, "x"))
+    assert "/* ADDED_ONLY */" in select(shop, read_of(), since=2)
+
+
+def test_a_dynamic_table_is_read_at_its_refreshes(shop: Shop) -> None:
+    shop.models["totals"] = "select customer, amount from shop.orders"
+    shop.run()
+    first = shop.recorded("totals")
+    read = read_of("select * from shop.totals")
+    shop.spark.write("shop.orders").append((4, 20, 1))
+    shop.run()
+    second = shop.recorded("totals")
+    assert first.commit.version < second.commit.version
+    for taken in (first, second):
+        found = at(shop, stamp(taken.record.data_timestamp), sql=read.sql)
+        assert found == {"totals__dyn": taken.commit.version}
+
+
+def test_generations_of_a_dynamic_table_are_compared(shop: Shop) -> None:
+    shop.models["totals"] = "select customer, amount from shop.orders"
+    shop.run()
+    read = read_of("select customer from shop.totals")
+    start = position_now(read, cycle_of(shop), shop.session)
+    shop.models["totals"] = "select customer, amount, id from shop.orders"
+    shop.run()
+    cycle = cycle_of(shop)
+    end = position_now(read, cycle, shop.session)
+    sql = change_select(read, start, end, cycle, shop.session)
+    assert "`shop`.`totals__dyn` VERSION AS OF 0" in sql
+    assert "`shop`.`totals__dyn_2` VERSION AS OF 0" in sql
+    with pytest.raises(EngineError, match="UPSTREAM_REBUILT"):
+        distinct = read_of("select distinct customer from shop.totals")
+        change_select(distinct, start, end, cycle, shop.session)
