@@ -7,6 +7,7 @@ its definition); contents and changes integrate to the table.
 """
 
 import random
+import re
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,7 +18,7 @@ import duckdb
 
 from fuzz.case import random_case
 from fuzz.duck import Bag, added, duck_sql
-from fuzz.history import SCHEMA, DuckWarehouse, Log, as_bag, random_logs
+from fuzz.history import KEY, SCHEMA, DuckWarehouse, Log, as_bag, keyed, random_logs
 from fuzz.schemas import Row
 from spark_dynamic.changes import question
 from spark_dynamic.changes.integrate import own_columns, summed
@@ -55,12 +56,17 @@ class Checked:
         self.rng = random.Random(seed)
         case = random_case(seed)
         self.sql = case.sql
+        if self.rng.random() < 0.2:
+            # What the rules do not cover is compared as a whole.
+            self.sql = f"SELECT DISTINCT * FROM ({case.sql}) AS whole"
         self.duck = duck
         self.counts = counts
-        self.logs = random_logs(self.rng, dict(case.tables))
+        tables = dict(case.tables)
+        self.is_keyed = self.rng.random() < 0.5
+        self.logs = random_logs(self.rng, keyed(tables) if self.is_keyed else tables)
         duck.load_history(self.logs)
         self.cycle = Cycle("fuzz", duck.now(), KnownState())
-        self.text = duck_sql(case.sql)
+        self.text = duck_sql(self.sql)
 
     def check(self) -> None:
         try:
@@ -82,10 +88,19 @@ class Checked:
         assert added(old, net) == new, "min_delta"
         first, second = self.net(read, start, middle), self.net(read, middle, end)
         assert added(first, second) == net, "two intervals"
+        if self.is_keyed and "DISTINCT * FROM (" not in self.sql:
+            keys = {TableName(SCHEMA, name): (KEY,) for name in self.used()}
+            named = ChangeRead(self.sql, SCHEMA, {}, row_keys=keys)
+            by_id = self.net(named, start, end)
+            assert by_id == net, "row_keys"
+            self.counts.shapes["row_keys"] += 1
         self.integrates(read, start, end, new)
         self.redo(read, start, end)
         self.appended(read, start, end)
         self.counts.cases += 1
+
+    def used(self) -> set[str]:
+        return {name for name in self.logs if re.search(rf"\b{name}\b", self.sql)}
 
     # Points
 

@@ -57,6 +57,20 @@ class Log:
         self.commits.append(Commit(len(self.commits), at, operation, **facts))
 
 
+KEY = "row_number"
+
+
+def keyed(tables: dict[str, Table]) -> dict[str, Table]:
+    """Return tables with a column that names each row."""
+    return {
+        name: Table(
+            {**table.columns, KEY: "int"},
+            tuple((*row, number) for number, row in enumerate(table.rows, 1)),
+        )
+        for name, table in tables.items()
+    }
+
+
 def random_logs(rng: random.Random, tables: dict[str, Table], most: int = 4) -> dict[str, Log]:
     """Return tables that were created with their rows and then changed by some commits."""
     logs = {name: Log(table, rng.random() < 0.85) for name, table in tables.items()}
@@ -75,14 +89,17 @@ def random_logs(rng: random.Random, tables: dict[str, Table], most: int = 4) -> 
 
 def _random_commit(rng: random.Random, log: Log, at: datetime) -> None:
     live, columns = log.versions[-1], log.table.columns
+    is_keyed = KEY in columns
     kind = rng.choice(("append", "append", "append", "delete", "update", "merge", "over", "none"))
     fresh = [_fresh_row(rng, log) for _ in range(rng.randint(1, 3))]
+    if is_keyed:
+        fresh = _renumbered(log, fresh)
     some = rng.sample(live, min(len(live), rng.randint(1, 2)))
     inserts: list[Event] = [("insert", row) for row in fresh]
     deletes: list[Event] = [("delete", row) for row in some]
     updates: list[Event] = []
     for old in some:
-        place = rng.randrange(len(old))
+        place = rng.randrange(len(old) - is_keyed)
         value = random_value(rng, list(columns.values())[place])
         new = (*old[:place], value, *old[place + 1 :])
         updates += [("update_preimage", old), ("update_postimage", new)]
@@ -104,6 +121,8 @@ def _random_commit(rng: random.Random, log: Log, at: datetime) -> None:
         case "over":
             kept = rng.sample(live, rng.randint(0, len(live)))
             gone: list[Event] = [("delete", row) for row in live]
+            if is_keyed:
+                fresh = [row for row in fresh if row not in kept]
             put: list[Event] = [("insert", row) for row in kept + fresh]
             log.commit(at, "WRITE", gone + put, parameters={"mode": "Overwrite"})
         case _:
@@ -116,6 +135,18 @@ def _fresh_row(rng: random.Random, log: Log) -> Row:
     return (
         rng.choice(known) if known and rng.random() < 0.5 else random_row(rng, log.table.columns)
     )
+
+
+def _renumbered(log: Log, rows: list[Row]) -> list[Row]:
+    """Give rows keys that no live row has: a new one, or that of a row which is gone."""
+    live = {row[-1] for row in log.versions[-1]}
+    known = {row[-1] for version in log.versions for row in version}
+    found: list[Row] = []
+    for row in rows:
+        taken = live | {other[-1] for other in found} | {None}
+        number = row[-1] if row[-1] not in taken else 1 + max({0, *known, *(taken - {None})})
+        found.append((*row[:-1], number))
+    return found
 
 
 class DuckWarehouse(Duck):
@@ -205,9 +236,8 @@ def duck_text(sql: str) -> str:
         if travel is not None:
             name = f"{table.name}_v{travel.expression.name}"
             table.replace(exp.to_table(name, alias=table.alias or None))
-        elif isinstance(table.this, exp.Anonymous) and table.this.name == "table_changes":
-            quoted, first, last = (part.name for part in table.this.expressions)
-            place = TableName.parse(quoted).name
+        elif isinstance(table.this, exp.Anonymous) and table.this.name == "table_changes_by_path":
+            place, first, last = (part.name for part in table.this.expressions)
             feed = f"SELECT * FROM {place}_feed WHERE _commit_version BETWEEN {first} AND {last}"
             table.replace(sqlglot.parse_one(feed, dialect=DuckDB).subquery("feed"))
     for node in list(tree.find_all(exp.Anonymous)):

@@ -12,13 +12,14 @@ from dataclasses import replace
 
 from spark_dynamic.apply.identity import HASH, row_hash
 from spark_dynamic.changes.interval import Interval, Kind
+from spark_dynamic.changes.layout import is_kept
 from spark_dynamic.changes.min_delta import delta_of, min_delta, nothing
 from spark_dynamic.changes.question import Question, source_keys
 from spark_dynamic.changes.redo_log import COMMIT
 from spark_dynamic.changes.states import Span, between
 from spark_dynamic.changes.steps import Step, check_count, feed_runs, steps_of, walked
 from spark_dynamic.errors import EngineError
-from spark_dynamic.frontier.compare import change_feed, is_bookkeeping
+from spark_dynamic.frontier.compare import is_bookkeeping
 from spark_dynamic.names import TableName, quote
 from spark_dynamic.plan.nodes import Aggregate, Join, walk
 from spark_dynamic.refresh.cycle import Cycle
@@ -134,12 +135,13 @@ def _events(run: Interval, columns: Sequence[Column]) -> str:
     if run.kind is Kind.REWRITE:
         version = f"CAST({run.new} AS bigint) AS {COMMIT}"
         return f"SELECT {names}, {version}, {WEIGHT} FROM (\n{run.rows(columns)}\n)"
-    feed = change_feed(run.table, run.old, run.new)
     shown = f"SELECT {names}, _commit_version AS {COMMIT}"
     if run.kind is Kind.INSERTS:
-        return f"{shown}, 1 AS {WEIGHT} FROM {feed}"
+        return f"{shown}, 1 AS {WEIGHT} FROM {run.feed}"
     weight = "IF(_change_type = 'insert', 1, -1)"
-    return f"{shown}, {weight} AS {WEIGHT} FROM {feed} WHERE _change_type IN ('insert', 'delete')"
+    return (
+        f"{shown}, {weight} AS {WEIGHT} FROM {run.feed} WHERE _change_type IN ('insert', 'delete')"
+    )
 
 
 def first_inserts(rows: str, columns: Sequence[Column], keys: Sequence[Column]) -> str:
@@ -147,7 +149,8 @@ def first_inserts(rows: str, columns: Sequence[Column], keys: Sequence[Column]) 
     names = ", ".join(quote(column.name) for column in columns)
     pairs = zip(row_hash((quote(key.name), key.type) for key in keys), HASH, strict=True)
     hashes = ", ".join(f"{sql} AS {name}" for sql, name in pairs)
-    same = ", ".join(HASH)
+    # The columns beside the hash let predicates on them pass.
+    same = ", ".join([*HASH, *(quote(key.name) for key in keys if is_kept(key.type))])
     summed = (
         f"SELECT *, sum({WEIGHT}) OVER (PARTITION BY {same} ORDER BY {COMMIT} "
         f"RANGE BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS {_SUM}, "

@@ -12,6 +12,14 @@ ROW_ID: Final = "change_row_id"
 VERSION: Final = "change_version"
 TIMESTAMP: Final = "change_timestamp"
 DIFF: Final = "change_diff"
+TYPES: Final = {
+    ACTION: "string",
+    IS_UPDATE: "boolean",
+    ROW_ID: "string",
+    VERSION: "bigint",
+    TIMESTAMP: "timestamp",
+    DIFF: "int",
+}
 # In every mode, and in `redo_log` only.
 ALWAYS: Final = (ACTION, IS_UPDATE, ROW_ID)
 IN_ORDER: Final = (VERSION, TIMESTAMP, DIFF)

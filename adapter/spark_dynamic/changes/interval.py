@@ -30,6 +30,10 @@ class Interval:
     kind: Kind
     # Where the old version is, if the table was built anew meanwhile: its last generation.
     old_table: TableName | None = None
+    # The table's path. A statement that reads several feeds of a table, or a feed beside the table
+    # itself, has to name it: Spark keeps what it finds under a name for the whole statement, so
+    # all of them would be the first one.
+    location: str = ""
 
     @property
     def before(self) -> str:
@@ -41,14 +45,19 @@ class Interval:
         """The new version, as it stands in a query."""
         return f"{self.table.sql} VERSION AS OF {self.new}"
 
+    @property
+    def feed(self) -> str:
+        """The change feed, as it stands in a query."""
+        table = TableName("delta", self.location) if self.location else self.table
+        return change_feed(table, self.old, self.new)
+
     def rows(self, columns: Sequence[Column]) -> str:
         """Return the changes of some columns."""
         if self.kind is Kind.REWRITE:
             return self._difference(columns)
         names = ", ".join(quote(column.name) for column in columns)
         weight = "1" if self.kind is Kind.INSERTS else FEED_WEIGHT
-        feed = change_feed(self.table, self.old, self.new)
-        return f"SELECT {names}, {weight} AS {WEIGHT} FROM {feed}"
+        return f"SELECT {names}, {weight} AS {WEIGHT} FROM {self.feed}"
 
     def _difference(self, columns: Sequence[Column]) -> str:
         """Compare both versions; rows that are in both cancel out."""

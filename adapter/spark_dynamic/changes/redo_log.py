@@ -15,7 +15,7 @@ from spark_dynamic.changes.states import Span, States, between, pin_of
 from spark_dynamic.changes.steps import Moved, Step, check_count, steps_of, walked
 from spark_dynamic.clock import micros
 from spark_dynamic.errors import EngineError
-from spark_dynamic.frontier.compare import FEED_WEIGHT, change_feed
+from spark_dynamic.frontier.compare import FEED_WEIGHT
 from spark_dynamic.names import quote
 from spark_dynamic.plan.nodes import Output, Project, column
 from spark_dynamic.refresh.cycle import Cycle
@@ -105,8 +105,8 @@ def _from_one_feed(question: Question, span: Span, steps: list[Step]) -> str:
     names = ", ".join(quote(known.name) for known in states.columns(table))
     only_adds = kinds == {Kind.INSERTS}
     weight = "1" if only_adds else FEED_WEIGHT
-    feed = change_feed(table, interval.old, interval.new)
-    rows = f"SELECT {names}, _commit_version AS {COMMIT}, {weight} AS {WEIGHT} FROM {feed}"
+    shown = f"{names}, _commit_version AS {COMMIT}, {weight} AS {WEIGHT}"
+    rows = f"SELECT {shown} FROM {interval.feed}"
     states = States(whole, states.after, span.intervals, deltas={table: rows})
     delta = delta_of(whole, states)
     if delta is None or delta.is_too_much:

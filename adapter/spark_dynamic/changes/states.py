@@ -1,7 +1,7 @@
 """Where the rows of each source are read: at two positions, and what lies between them."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 
 from spark_dynamic.changes.asked import Position
@@ -10,7 +10,9 @@ from spark_dynamic.changes.question import Question
 from spark_dynamic.changes.retention import readable_since
 from spark_dynamic.delta.facts import Changes, Facts
 from spark_dynamic.errors import EngineError
-from spark_dynamic.frontier.history import records
+from spark_dynamic.frontier.compare import same_columns, touches_columns
+from spark_dynamic.frontier.history import between as commits_between
+from spark_dynamic.frontier.history import records, replaces_all
 from spark_dynamic.frontier.record import Pin
 from spark_dynamic.names import TableName, quote
 from spark_dynamic.plan.nodes import Plan, State, fields_of
@@ -135,9 +137,26 @@ def _interval(
                 f"The end is before the start: {new.table} would go from version {old.version} "
                 f"back to {new.version}. Swap them.",
             )
-        return interval_between(new.table, old.version, new.version, cycle, warehouse)
+        found = interval_between(new.table, old.version, new.version, cycle, warehouse)
+        _check_columns(old, new, cycle, warehouse)
+        return found and replace(found, location=new.log)
     _check_generations(question, old, new, cycle, warehouse)
     return Interval(new.table, old.version, new.version, Kind.REWRITE, old.table)
+
+
+def _check_columns(old: Pin, new: Pin, cycle: Cycle, warehouse: Warehouse) -> None:
+    """Refuse an interval in which a table got other columns: its ends cannot be compared."""
+    history = cycle.catalog.history(warehouse, new.table, since=old.version)
+    commits = commits_between(history, old.version, new.version) or []
+    if not touches_columns(commits) and not any(replaces_all(commit) for commit in commits):
+        return
+    if not same_columns(warehouse, new.table, old.version, new.version):
+        raise EngineError(
+            "COLUMNS_CHANGED",
+            f"{new.table} has other columns at version {new.version} than at {old.version}, or "
+            "one of them can no longer be read, so what changed between them cannot be told. Ask "
+            "for an interval before or after the columns changed.",
+        )
 
 
 def _check_generations(

@@ -1,7 +1,7 @@
 """The commits of an interval one by one, in one order for all sources."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from spark_dynamic.changes.asked import Position
@@ -54,8 +54,8 @@ def steps_of(span: Span, cycle: Cycle, warehouse: Warehouse) -> list[Step]:
         for commit in commits:
             if changes_rows(commit):
                 kind = kind_of([commit], has_feed and commit.version > begin)
-                interval = Interval(table, commit.version - 1, commit.version, kind)
-                found.append(Step(interval, commit.timestamp))
+                own = replace(whole, old=commit.version - 1, new=commit.version, kind=kind)
+                found.append(Step(own, commit.timestamp))
     return sorted(found, key=lambda step: (step.timestamp, str(step.table), step.version))
 
 
@@ -111,7 +111,7 @@ def feed_runs(steps: list[Step]) -> list[Interval]:
         if last is not None and Kind.REWRITE not in (last.kind, own.kind):
             inserts = last.kind is own.kind is Kind.INSERTS
             kind = Kind.INSERTS if inserts else Kind.CHANGES
-            runs[-1] = Interval(own.table, last.old, own.new, kind)
+            runs[-1] = replace(own, old=last.old, kind=kind)
         else:
             runs.append(own)
     return runs

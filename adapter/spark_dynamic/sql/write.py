@@ -31,6 +31,12 @@ WEIGHT = "__dyn_weight"
 
 # Where these stand, a column's own name could be taken for something else.
 _BINDING = (exp.Lambda, exp.Dot)
+# Functions that are called without parentheses.
+_FUNCTIONS = {
+    "current_catalog", "current_database", "current_date", "current_path", "current_schema",
+    "current_time", "current_timestamp", "current_timezone", "current_user", "grouping__id",
+    "localtime", "localtimestamp", "now", "session_user", "user",
+}  # fmt: skip
 
 
 class Relation(NamedTuple):
@@ -260,8 +266,7 @@ class Writer:
 
     def _restrict(self, plan: Restrict) -> Rows:
         rows = self._rows(plan.input, *plan.keys)
-        if any(name.name.startswith(TOUCHED) for name in rows.names.values()):
-            # Inside EXISTS the name would be one of the keys.
+        if any(_means_another(name.name) for name in rows.names.values()):
             rows = self._nested(plan.input)
         same = " AND ".join(
             f"{_operand(self._text(key, rows.names), key)} IS NOT DISTINCT FROM "
@@ -271,6 +276,15 @@ class Writer:
         keys = f"{_indented(self._select(plan.among, 0))} AS keys"
         exists = f"EXISTS {_indented(f'SELECT 1 FROM {keys} WHERE {same}')}"
         return rows._replace(where=(*rows.where, exists))
+
+
+def _means_another(name: str) -> bool:
+    """Tell whether a name of outside means something else inside EXISTS.
+
+    One of the keys; or a function without parentheses, which Spark prefers to a column of outside
+    even if the name is quoted.
+    """
+    return name.startswith(TOUCHED) or name.lower() in _FUNCTIONS
 
 
 def _all(conditions: tuple[str, ...]) -> str:

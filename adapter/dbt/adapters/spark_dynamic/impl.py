@@ -30,6 +30,7 @@ from dbt.adapters.spark_dynamic.switching import drop_storage
 from dbt.adapters.spark_dynamic.warehouse import DbtWarehouse
 from spark_dynamic.apply.view import storage_behind
 from spark_dynamic.catalog import describe_relation
+from spark_dynamic.changes.columns import TYPES as CHANGE_TYPES
 from spark_dynamic.frontier.freshness import last_change
 from spark_dynamic.names import TableName
 from spark_dynamic.refresh.request import Request
@@ -239,6 +240,12 @@ class SparkDynamicAdapter(SparkAdapter):
     def changes_stream_reset(self, consumer: str, stream: str | None = None) -> Any:
         """Let a stream be new to a consumer."""
         return StreamOperations(self, self._dynamic_tables).reset(consumer, stream)
+
+    @available
+    def change_columns_of(self, rows: Any) -> dict[str, str]:
+        """Return the types of the change columns that the rows of a unit test give."""
+        given = {str(name).lower() for row in rows or () for name in row}
+        return {name: kind for name, kind in CHANGE_TYPES.items() if name in given}
 
     @available
     def seed_columns(self, model: Mapping[str, Any], rows: Any) -> list[list[str]]:
