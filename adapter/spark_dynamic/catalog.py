@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from spark_dynamic.errors import WarehouseError
 from spark_dynamic.frontier.logs import Versions, look_at_logs
 from spark_dynamic.frontier.settled import LogEnd, Settled
-from spark_dynamic.listing import list_relations, list_schema, location_of
+from spark_dynamic.listing import list_relations, location_of
 from spark_dynamic.names import TableName, quote
 from spark_dynamic.warehouse import Column, Commit, Relation, ViewText, Warehouse
 
@@ -31,6 +31,7 @@ class Catalog:
         self._listings = 0
         self._listed: dict[TableName, tuple[int, str]] = {}
         self._versions: dict[TableName, Versions] = {}
+        self._forgotten: set[TableName] = set()
         self._locks: dict[object, threading.RLock] = {}
         self._guard = threading.Lock()
 
@@ -83,20 +84,15 @@ class Catalog:
             return self._functions[name]
 
     def look(
-        self,
-        warehouse: Warehouse,
-        known: Iterable[Settled],
-        own: Mapping[TableName, str],
-        schemas: Iterable[str] = (),
+        self, warehouse: Warehouse, known: Iterable[Settled], own: Mapping[TableName, str]
     ) -> None:
         """List everything that some tables are made of, and where its logs end.
 
         This comes first: what is described later is at least as new as what is listed. The
-        dynamic tables themselves (`own`) have been listed already, or are listed by `schemas`.
+        dynamic tables themselves (`own`) have been listed already, when the run began.
         """
+        self._forgotten.clear()
         known, found = list(known), dict(own)
-        for schema in schemas:
-            found |= list_schema(warehouse, schema)
         reached = {name for settled in known for name in settled.sources}
         found |= list_relations(warehouse, reached)
         ends: dict[str, set[LogEnd]] = {}
@@ -105,8 +101,15 @@ class Catalog:
                 ends.setdefault(place, set()).add(log)
         newest = {place: max(log.version for log in logs) for place, logs in ends.items()}
         versions = look_at_logs(warehouse, newest)
-        self._listed = {name: (0, text) for name, text in found.items()}
-        self._versions = {log.table: versions[place] for place in versions for log in ends[place]}
+        with self._guard:
+            self._listed = {name: (0, text) for name, text in found.items()}
+            self._versions = {
+                log.table: versions[place] for place in versions for log in ends[place]
+            }
+            # Other threads went on meanwhile.
+            for name in self._forgotten:
+                self._listed.pop(name, None)
+                self._versions.pop(name, None)
 
     def now(self) -> int:
         """Return the moment of the newest listing, for `listed`."""
@@ -141,6 +144,8 @@ class Catalog:
         with self._lock(name):
             self._relations.pop(name, None)
             self._histories.pop(name, None)
+        with self._guard:
+            self._forgotten.add(name)
             self._listed.pop(name, None)
             self._versions.pop(name, None)
         key = name.sibling("").sql

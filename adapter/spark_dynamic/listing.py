@@ -10,7 +10,7 @@ from spark_dynamic.warehouse import Warehouse
 
 # Some catalogs turn a list of names into one condition each.
 _AT_ONCE: Final = 25
-# The pattern of a listing knows `*` and `|`, and takes the rest for a regular expression.
+# The pattern of a listing takes what is no letter for a regular expression, or for `*`.
 _PLAIN: Final = re.compile(r"\w+", re.ASCII)
 # What changes by itself, or when a view is made anew just as it was.
 _PASSING: Final = ("Last Access:", "Created Time:", "Created By:", "Statistics:")
@@ -22,11 +22,6 @@ def is_listable(name: TableName) -> bool:
     """Tell whether a relation can be asked for in a list."""
     parts = (name.schema, name.name)
     return not name.catalog and not name.is_path and all(map(_PLAIN.fullmatch, parts))
-
-
-def list_schema(warehouse: Warehouse, schema: str) -> dict[TableName, str]:
-    """Return what the catalog says about each relation of a schema."""
-    return _list(warehouse, schema, "*")
 
 
 def list_relations(warehouse: Warehouse, names: Iterable[TableName]) -> dict[TableName, str]:

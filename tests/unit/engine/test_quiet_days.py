@@ -9,6 +9,7 @@ from test_random_days import MODELS, VIEWS, Day
 from spark_dynamic.errors import EngineError
 from spark_dynamic.frontier.settled import Settled
 from spark_dynamic.frontier.state import KnownState
+from spark_dynamic.names import TableName
 from spark_dynamic.refresh.cycle import Cycle
 from spark_dynamic.refresh.plan import plan_refresh
 from spark_dynamic.refresh.quiet import quiet, settle
@@ -34,7 +35,11 @@ class QuietDay(Day):
         shop, session = self.shop, FakeWarehouse(self.shop.spark)
         shop.spark.tick(60)
         cycle = shop.open_cycle(self.known())
-        cycle.catalog.look(session, self.settled.values(), {}, ["shop"])
+        listed = {
+            TableName("shop", row["tableName"]): row["information"]
+            for row in session._show_extended("shop", "*")
+        }
+        cycle.catalog.look(session, self.settled.values(), listed)
         for name in MODELS:
             request = shop.request(name)
             began = cycle.catalog.now()

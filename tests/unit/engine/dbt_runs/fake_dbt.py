@@ -87,6 +87,8 @@ class DbtShop:
     # What a variable of the project makes of the texts.
     suffix: str = ""
     statements: dict[str, list[str]] = field(default_factory=dict)
+    # The dynamic tables of the newest run.
+    running: list[DynamicTables] = field(default_factory=list)
 
     @property
     def spark(self) -> FakeSpark:
@@ -148,6 +150,7 @@ class DbtShop:
         set_selected_resources({f"model.shop.{name}" for name in chosen})
         adapter = self.adapter()
         tables = DynamicTables(adapter)
+        self.running[:] = [tables]
         found: dict[str, RefreshResponse | str] = {}
         for name in chosen:
             if self.configs[name]["materialized"] == "view":

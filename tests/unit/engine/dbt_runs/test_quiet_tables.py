@@ -9,8 +9,11 @@ import pytest
 from fake_dbt import DbtShop, dbt_shop
 from fake_warehouse import FakeWarehouse
 
+from spark_dynamic import catalog
 from spark_dynamic.errors import WarehouseError
+from spark_dynamic.frontier.logs import look_at_logs
 from spark_dynamic.frontier.state import read_state
+from spark_dynamic.names import TableName
 
 TOTALS = "select customer, sum(amount) as total from shop.orders group by customer"
 REPORT = "select max(total) as best from shop.totals"
@@ -174,3 +177,21 @@ def test_a_failure_unsettles_a_table(shop: DbtShop) -> None:
     shop.shop.models["totals"] = "select customer, sum(nothing) as total from shop.orders"
     with pytest.raises(Exception, match="nothing"):
         shop.run("totals")
+
+
+def test_a_source_that_is_written_while_the_cycle_looks_around_is_seen(
+    shop: DbtShop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settled_run(shop)
+
+    def look_slowly(*arguments: Any) -> Any:
+        found = look_at_logs(*arguments)
+        # Another thread of the run is done with a model.
+        source_appended(shop)
+        [tables] = shop.running
+        tables.note_written(TableName("shop", "orders"))
+        return found
+
+    monkeypatch.setattr(catalog, "look_at_logs", look_slowly)
+    assert shop.run()["totals"].startswith("FULL")
+    assert shop.shop.is_right("report")
