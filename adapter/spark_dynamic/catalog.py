@@ -2,7 +2,8 @@
 
 import json
 import threading
-from collections.abc import Iterable, Mapping
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Mapping
 
 from spark_dynamic.errors import WarehouseError
 from spark_dynamic.frontier.logs import Versions, look_at_logs
@@ -30,6 +31,7 @@ class Catalog:
         # What was listed of relations and logs when the cycle began, unless it was changed since.
         self._listings = 0
         self._listed: dict[TableName, tuple[int, str]] = {}
+        self._names: list[tuple[str, str]] = []
         self._versions: dict[TableName, Versions] = {}
         self._forgotten: set[TableName] = set()
         self._locks: dict[object, threading.RLock] = {}
@@ -103,6 +105,7 @@ class Catalog:
         versions = look_at_logs(warehouse, newest)
         with self._guard:
             self._listed = {name: (0, text) for name, text in found.items()}
+            self._names = sorted((name.schema, name.name) for name in found)
             self._versions = {
                 log.table: versions[place] for place in versions for log in ends[place]
             }
@@ -131,9 +134,13 @@ class Catalog:
                 self._listings += 1
                 self._listed |= {n: (self._listings, text) for n, text in texts.items()}
 
-    def listed_names(self, schema: str) -> list[str]:
-        """Return the names of the relations in a schema, as far as they were listed."""
-        return [name.name for name in list(self._listed) if name.schema == schema]
+    def listed_after(self, name: TableName) -> Iterator[str]:
+        """Yield the names in the same schema that begin with a name, when the cycle began."""
+        key = (name.schema, name.name)
+        for schema, other in self._names[bisect_left(self._names, key) :]:
+            if schema != name.schema or not other.startswith(name.name):
+                return
+            yield other
 
     def is_end(self, log: LogEnd) -> bool:
         """Tell whether a commit was still the newest of its log when the cycle began."""

@@ -51,17 +51,12 @@ def test_a_run_with_nothing_to_do_is_compared_with_both_of_dbts_own() -> None:
         {"nothing": 9.0, "view": 5.0, "held": 1.2, "due": 1.3},
         {"nothing": 1.0, "view": 5.0, "held": 9.0, "due": 9.0},
     ]
-    counts = {
-        "nothing": {"show": 1},
-        "view": {"show": 1, "create": 3},
-        "held": {},
-        "due": {"a": 9},
-    }
+    used = {"nothing": 2.0, "view": 4.0, "held": 2.0, "due": 3.0}
+    rounds = [{**entry, "cpu": used} for entry in rounds]
+    counts = {"nothing": {}, "view": {"show": 1, "create": 3}, "held": {"show": 1}, "due": {}}
     lines = many_models.summary({"models": 3, "rounds": rounds, "statements": counts}).splitlines()
-    assert lines[-2:] == [
-        "| `held` | 1.2 | 1.20 | 0.24 | 0 |",
-        "| `due` | 1.3 | 1.30 | 0.26 | 9 |",
-    ]
+    assert lines[-2] == "| `held` | 1.2 | 1.20 | 0.24 | 2.0 | 1.00 | 0.50 | 1 |"
+    assert lines[-1] == "| `due` | 1.3 | 1.30 | 0.26 | 3.0 | 1.50 | 0.75 | 0 |"
 
 
 def test_the_projects_of_many_models_differ_in_their_configuration_alone(tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ import base64
 import json
 import zlib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -120,6 +120,8 @@ class KnownState:
     tables: dict[str, Remembered] = field(default_factory=dict)
     # How long after a grid point the last runs came that found tables due, by data timestamp.
     lateness: dict[datetime, timedelta] = field(default_factory=dict)
+    # The newest commit of the state table that this comes from.
+    version: int = -1
 
 
 def create_state_table(table: TableName) -> str:
@@ -166,6 +168,7 @@ def state_metadata(
     if newest:
         tables = {name: found for name, found in tables.items() if not _is_old(found, newest)}
     body = {
+        "read": known.version,
         "pins": [[source, log, version] for (source, log), version in merged.pins.items()],
         "refresh_numbers": merged.refresh_numbers,
         "lateness": [[stamp(at), late.total_seconds()] for at, late in samples.items()],
@@ -218,6 +221,7 @@ def merge(one: KnownState, other: KnownState) -> KnownState:
         one.exists or other.exists,
         merge_remembered(one.tables, other.tables),
         _newest_samples({**one.lateness, **other.lateness}),
+        max(one.version, other.version),
     )
 
 
@@ -226,24 +230,41 @@ def _newest_samples(samples: dict[datetime, timedelta]) -> dict[datetime, timede
 
 
 def read_state(commits: list[Commit]) -> KnownState:
-    """Read the summaries in the newest commits of the state table.
+    """Read the summaries in the newest commits of the state table, newest first.
 
-    Several are merged, because runs at the same time do not see each other's.
+    The newest tells up to which commit it knows everything. What came after that is merged with
+    it, because runs at the same time do not see each other's.
     """
-    known = KnownState(exists=True)
+    known, reaches_to = KnownState(exists=True), None
     for commit in commits:
-        known = merge(known, _read_summary(commit.user_metadata or ""))
+        if reaches_to is not None and commit.version <= reaches_to:
+            break
+        body = _body(commit.user_metadata or "")
+        if body and reaches_to is None:
+            reaches_to = body.get("read", -1)
+        known = merge(known, replace(_read_summary(body), version=commit.version))
     return known
 
 
-def _read_summary(metadata: str) -> KnownState:
+def _body(metadata: str) -> dict[str, Any]:
+    """Return the JSON of a summary; {} if there is none."""
     if _SUMMARY not in metadata:
-        return KnownState()
+        return {}
     try:
         body = json.loads(metadata)
-        newest = read_stamp(body[_SUMMARY]) if body[_SUMMARY] else None
         if "packed" in body:
-            body = json.loads(zlib.decompress(base64.b64decode(body["packed"])))
+            packed = zlib.decompress(base64.b64decode(body["packed"]))
+            body = {_SUMMARY: body[_SUMMARY], **json.loads(packed)}
+        return body if isinstance(body, dict) else {}
+    except (ValueError, TypeError, zlib.error):
+        return {}
+
+
+def _read_summary(body: dict[str, Any]) -> KnownState:
+    if not body:
+        return KnownState()
+    try:
+        newest = read_stamp(body[_SUMMARY]) if body[_SUMMARY] else None
         pins = {(source, log): version for source, log, version in body["pins"]}
         # The first versions wrote no more than this, and unpacked.
         late = {read_stamp(at): timedelta(seconds=s) for at, s in body.get("lateness", ())}
@@ -251,7 +272,7 @@ def _read_summary(metadata: str) -> KnownState:
         return KnownState(
             newest, pins, dict(body["refresh_numbers"]), tables=tables, lateness=late
         )
-    except (ValueError, KeyError, TypeError, AttributeError, zlib.error):
+    except (ValueError, KeyError, TypeError, AttributeError):
         # Somebody else's metadata, which only mentions ours.
         return KnownState()
 

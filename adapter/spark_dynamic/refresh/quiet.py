@@ -51,7 +51,7 @@ def quiet(request: Request, cycle: Cycle, warehouse: Warehouse) -> Settled | Non
             return None
     if settled.catalog != _catalog_mark(settled.relations, cycle):
         return None
-    newest = generations(request.view, catalog.listed_names(request.view.schema))
+    newest = generations(request.view, catalog.listed_after(request.view))
     is_in_use = newest and storage_name(request.view, newest[0]) == settled.storages[0].table
     return settled if is_in_use else None
 

@@ -213,7 +213,7 @@ def test_the_summary_is_read_as_it_was_written() -> None:
     commit = Commit(4, minute(9), "WRITE", user_metadata=written)
     found = read_state([commit])
     merged = merge(KnownState(exists=True), merge(known, summarise(rows)))
-    assert replace(found, tables={}) == merged
+    assert replace(found, tables={}) == replace(merged, version=4)
     assert found.tables.keys() == {"shop.a", "shop.b$"}
     assert found.newest_timestamp == minute(3)
     assert found.refresh_numbers == {"shop.a": 4, "z": 1}
@@ -234,16 +234,33 @@ def test_runs_at_the_same_time_do_not_lose_each_others_summary() -> None:
         assert found.newest_timestamp == minute(2)
 
 
+def test_older_summaries_are_read_only_where_runs_overlapped() -> None:
+    def commit(version: int, name: str, read: int) -> Commit:
+        known = KnownState(version=read)
+        written = state_metadata(known, [state_row(name, version, 1)])
+        return Commit(version, minute(9), "WRITE", user_metadata=written)
+
+    # The newest run began when the third commit was there; the fourth came meanwhile.
+    commits = [
+        Commit(6, minute(9), "OPTIMIZE"),
+        commit(5, "a", read=3),
+        commit(4, "b", read=1),
+        commit(3, "c", read=1),
+        commit(2, "d", read=1),
+    ]
+    assert read_state(commits).tables.keys() == {"shop.a", "shop.b"}
+    assert read_state(commits[2:]).tables.keys() == {"shop.b", "shop.c", "shop.d"}
+
+
 def test_a_state_table_without_a_summary_says_nothing() -> None:
     commits = [Commit(0, minute(0), "CREATE TABLE"), Commit(1, minute(1), "OPTIMIZE")]
-    assert read_state(commits) == KnownState(exists=True)
+    assert read_state(commits) == KnownState(exists=True, version=1)
 
 
 def test_metadata_that_only_mentions_a_summary_is_none() -> None:
     note = json.dumps({"note": "spark_dynamic_state"})
-    assert read_state([Commit(0, minute(0), "WRITE", user_metadata=note)]) == KnownState(
-        exists=True
-    )
+    found = read_state([Commit(0, minute(0), "WRITE", user_metadata=note)])
+    assert found == KnownState(exists=True, version=0)
 
 
 @pytest.mark.parametrize(

@@ -146,15 +146,16 @@ def row(name: str, at_minute: int, **others: Any) -> StateRow:
     return StateRow(**(facts | others))
 
 
-def commit(known: KnownState, *rows: StateRow, **more: Any) -> Commit:
+def commit(known: KnownState, *rows: StateRow, version: int = 1, **more: Any) -> Commit:
     written = state_metadata(known, list(rows), **more)
-    return Commit(1, minute(9), "WRITE", user_metadata=written)
+    return Commit(version, minute(9), "WRITE", user_metadata=written)
 
 
 def test_a_cycle_knows_what_the_ones_before_noted() -> None:
     first = read_state([commit(KnownState(), row("shop.a", 1), row("shop.b", 1))])
     failure = row("shop.a", 5, state="FAILED", refresh_action="", data_timestamp=None)
-    found = read_state([commit(first, failure), commit(KnownState(), row("shop.b", 9))])
+    other = commit(KnownState(), row("shop.b", 9), version=2)
+    found = read_state([commit(first, failure, version=3), other])
     assert found.tables["shop.a"].known.errors_in_a_row == 1
     assert found.tables["shop.a"].known.data_timestamp == minute(1)
     assert found.tables["shop.b"].known.data_timestamp == minute(9)
