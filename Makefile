@@ -40,9 +40,15 @@ BASIC := $(addprefix tests/functional/adapter/test_,basic.py aliases.py hooks.py
 # Shows that the fuzzer on Delta finds bugs; `make fuzz-delta` runs it.
 PLANTED_BUGS := tests/functional/engine/mutants
 
-# Two processes beside each other: one with a Spark of its own, and one whose tests start theirs.
+# Two processes beside each other: one with a Spark of its own, whose tests are shown as they run,
+# and one whose tests start theirs; what that one says follows at the end.
+PROCESSES_LOG := $(VENV)/test-processes.log
+
 test: lint $(JARS) ## Run lint, unit tests, and functional tests on a real Spark
-	@$(MAKE) --no-print-directory --jobs 2 --keep-going --output-sync=target test-tables test-processes
+	@$(MAKE) --no-print-directory test-processes > $(PROCESSES_LOG) 2>&1 & beside=$$!; \
+	trap "kill $$beside" INT TERM; \
+	$(MAKE) --no-print-directory test-tables; tables=$$?; \
+	wait $$beside; processes=$$?; cat $(PROCESSES_LOG); exit $$((tables + processes))
 
 test-tables:
 	$(BIN)/python -m pytest $(BASIC) tests/functional/engine tests/functional/dynamic_table \
