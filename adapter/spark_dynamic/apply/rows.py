@@ -59,7 +59,8 @@ class Rows:
             f"{refresh}L AS {REFRESH}",
             f"monotonically_increasing_id() AS {ROW}",
         ]
-        return f"SELECT {', '.join(columns)} FROM (\n{indent(query, '  ')}\n)"
+        # Not indented: a text of the user's may have line breaks inside of quotes.
+        return f"SELECT {', '.join(columns)} FROM (\n{query}\n)"
 
     def _hashes(self, ids: Sequence[str]) -> list[str]:
         typed = [(quote(id), column.type) for id, column in zip(ids, self.columns, strict=True)]

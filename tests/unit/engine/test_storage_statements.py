@@ -3,6 +3,7 @@ from typing import Any
 import pytest
 from fake_shop import config
 
+from spark_dynamic.apply.rows import Rows
 from spark_dynamic.apply.storage import (
     check_columns,
     create_storage,
@@ -212,3 +213,8 @@ def test_the_storage_is_read_off_the_view() -> None:
     second = storage_name(VIEW, 2)
     assert storage_behind(shown(view_query(COLUMNS, second), ""), VIEW) == second
     assert storage_behind(None, VIEW) == STORAGE
+
+
+def test_a_rebuild_runs_the_text_as_it_was_written() -> None:
+    text = "SELECT 'two\nlines' AS region,\n  1 AS `a b`"
+    assert f"\n{text}\n" in Rows(COLUMNS).build(text, 1)
