@@ -25,7 +25,7 @@ endef
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-tables test-processes test-adapter test-fast fuzz fuzz-delta bench \
+.PHONY: help demo test test-adapter test-fast fuzz fuzz-delta bench \
   bench-changes bench-many simulation lint format lock wheel jars clean
 
 help: ## Show this list
@@ -40,24 +40,11 @@ BASIC := $(addprefix tests/functional/adapter/test_,basic.py aliases.py hooks.py
 # Shows that the fuzzer on Delta finds bugs; `make fuzz-delta` runs it.
 PLANTED_BUGS := tests/functional/engine/mutants
 
-# Two processes beside each other: one with a Spark of its own, whose tests are shown as they run,
-# and one whose tests start theirs; what that one says follows at the end.
-PROCESSES_LOG := $(VENV)/test-processes.log
-
 test: lint $(JARS) ## Run lint, unit tests, and functional tests on a real Spark
-	@$(MAKE) --no-print-directory test-processes > $(PROCESSES_LOG) 2>&1 & beside=$$!; \
-	trap "kill $$beside" INT TERM; \
-	$(MAKE) --no-print-directory test-tables; tables=$$?; \
-	wait $$beside; processes=$$?; cat $(PROCESSES_LOG); exit $$((tables + processes))
-
-test-tables:
-	$(BIN)/python -m pytest $(BASIC) tests/functional/engine tests/functional/dynamic_table \
-	  tests/functional/changes tests/functional/test_fresh_checkout.py \
-	  --ignore $(PLANTED_BUGS) --durations 15
-
-test-processes:
-	$(BIN)/python -m pytest tests/unit tests/functional/connections tests/functional/test_demo.py \
-	  tests/functional/test_packaging.py --durations 15
+	$(BIN)/python -m pytest tests/unit $(BASIC) tests/functional/engine \
+	  tests/functional/dynamic_table tests/functional/changes tests/functional/connections \
+	  tests/functional/test_packaging.py tests/functional/test_fresh_checkout.py \
+	  tests/functional/test_demo.py --ignore $(PLANTED_BUGS) --durations 15
 
 test-adapter: $(JARS) ## Run all classes of dbt-tests-adapter on a real Spark (a quarter of an hour)
 	$(BIN)/python -m pytest tests/functional/adapter
