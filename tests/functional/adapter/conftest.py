@@ -36,10 +36,6 @@ def dbt_profile_target():
             **SMALL_AND_MANY,
             # Tables that a fixture creates by hand name no format, and some are updated later.
             "spark.sql.sources.default": "delta",
-            # No class looks at these.
-            "spark.databricks.delta.stats.collect": "false",
-            "spark.databricks.delta.stats.skipping": "false",
-            "spark.databricks.delta.writeChecksumFile.enabled": "false",
         },
     }
 

@@ -122,14 +122,6 @@ def test_maps_are_told_apart_by_their_entries(shop: SparkShop) -> None:
         assert bag(stored) == bag(wanted)
 
 
-def test_texts_of_several_lines_stay_as_they_are(orders: SparkShop) -> None:
-    orders.model("noted", "select id, 'two\nlines' as note from orders where customer <> 'a\nb'")
-    orders.check("noted", "FULL")
-    orders.run("INSERT INTO orders VALUES (5, 'e', 1), (6, 'a\nb', 1)")
-    outcome = orders.check("noted")
-    assert (outcome.rows_inserted, outcome.rows_deleted) == (1, 0)
-
-
 def test_sources_may_have_deletion_vectors(shop: SparkShop) -> None:
     shop.table("marked", "a int, b int", "(1, 1)", "(2, 2)", "(3, 3)", "(4, 4)")
     shop.run(
