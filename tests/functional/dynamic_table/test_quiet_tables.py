@@ -61,11 +61,13 @@ class TestQuietTables:
             assert_equals_query(project, name, query)
 
     def settle(self, asked: list[str]) -> None:
-        """Run until nothing is asked for any table; the first run finds that all is right."""
+        """Run until tables are left alone; the first run finds that all is right."""
         for _ in range(2):
             found = self.run(asked)
         assert set(found.values()) == {"NO_DATA"}
-        assert asked == ["dynamic_table_refreshes"]
+        # The view behind `through` is made anew in every run; not all catalogs list it as before.
+        assert not {"totals__dyn", "best__dyn"} & set(asked), asked
+        assert asked.count("dynamic_table_refreshes") == 1
 
     def test_they_are_left_alone_until_something_happens(self, project, asked):
         project.run_sql("create table {schema}.orders (customer int, amount int) using delta")
