@@ -1,32 +1,40 @@
-"""How far back the rows of a table can be read."""
+"""How long a table keeps what was replaced, and so how far back its rows can be read."""
 
 import re
 from datetime import datetime, timedelta
+from typing import Final
 
-from spark_dynamic.duration import parse_duration
 from spark_dynamic.warehouse import Relation
 
-# Delta's default for how long the files of old versions are kept.
-_DEFAULT = timedelta(days=7)
-_PROPERTY = re.compile(r"delta\.deletedFileRetentionDuration=(?:interval )?(\d+ [a-z]+)", re.I)
+FILES: Final = "delta.deletedFileRetentionDuration"
+LOG: Final = "delta.logRetentionDuration"
+_DEFAULTS: Final = {FILES: timedelta(days=7), LOG: timedelta(days=30)}
+_INTERVAL: Final = re.compile(r"(\d+)\s+(second|minute|hour|day|week|month)s?", re.IGNORECASE)
+_MONTH: Final = timedelta(days=30)
 
 
-def retention(relation: Relation | None) -> timedelta:
-    """Return how long Delta keeps the files of a table's old versions.
+def retention_of(relation: Relation | None, key: str = FILES) -> timedelta:
+    """Return how long a table keeps what was replaced: its files, or (`key`) its log.
 
     >>> from spark_dynamic.names import TableName
     >>> kept = "[delta.deletedFileRetentionDuration=interval 30 days]"
-    >>> retention(Relation(TableName("s", "t"), (), "delta", "", kept)).days
+    >>> retention_of(Relation(TableName("s", "t"), (), "delta", "", kept)).days
     30
     """
-    found = _PROPERTY.search(relation.properties) if relation else None
-    try:
-        return parse_duration(found[1]) if found else _DEFAULT
-    except ValueError:
-        # A unit that only Delta knows: what it keeps at least by default.
-        return _DEFAULT
+    pairs = relation.properties.strip("[]").replace(", ", ",").split(",") if relation else []
+    for pair in pairs:
+        name, _, value = pair.partition("=")
+        if name.strip().lower() == key.lower():
+            found = _INTERVAL.findall(value)
+            parts = (_part(int(number), unit.lower()) for number, unit in found)
+            return sum(parts, timedelta()) if found else _DEFAULTS[key]
+    return _DEFAULTS[key]
+
+
+def _part(number: int, unit: str) -> timedelta:
+    return number * _MONTH if unit == "month" else timedelta(**{f"{unit}s": number})
 
 
 def readable_since(relation: Relation | None, now: datetime) -> datetime:
     """Return the moment from which on a table's versions can be read."""
-    return now - retention(relation)
+    return now - retention_of(relation)

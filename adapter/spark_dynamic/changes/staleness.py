@@ -1,38 +1,15 @@
 """Is the interval of a stream still there? How long will it be? Can it be kept longer?"""
 
-import re
 from datetime import datetime, timedelta
-from typing import Final
 
 from spark_dynamic.apply.storage import properties_sql
 from spark_dynamic.changes.read import Position
+from spark_dynamic.changes.retention import FILES, LOG, retention_of
 from spark_dynamic.errors import EngineError
 from spark_dynamic.frontier.record import Pin
 from spark_dynamic.names import TableName
 from spark_dynamic.refresh.cycle import Cycle
-from spark_dynamic.warehouse import Relation, Warehouse
-
-_FILES: Final = "delta.deletedFileRetentionDuration"
-_LOG: Final = "delta.logRetentionDuration"
-_DEFAULTS: Final = {_FILES: timedelta(days=7), _LOG: timedelta(days=30)}
-_INTERVAL: Final = re.compile(r"(\d+)\s+(second|minute|hour|day|week|month)s?", re.IGNORECASE)
-_MONTH: Final = timedelta(days=30)
-
-
-def retention_of(relation: Relation, key: str = _FILES) -> timedelta:
-    """Return how long a table keeps what was replaced: its files, or (`key`) its log."""
-    pairs = relation.properties.strip("[]").replace(", ", ",").split(",")
-    for pair in pairs:
-        name, _, value = pair.partition("=")
-        if name.strip().lower() == key.lower():
-            found = _INTERVAL.findall(value)
-            parts = (_part(int(number), unit.lower()) for number, unit in found)
-            return sum(parts, timedelta()) if found else _DEFAULTS[key]
-    return _DEFAULTS[key]
-
-
-def _part(number: int, unit: str) -> timedelta:
-    return number * _MONTH if unit == "month" else timedelta(**{f"{unit}s": number})
+from spark_dynamic.warehouse import Warehouse
 
 
 def stale_at(position: Position, cycle: Cycle, warehouse: Warehouse) -> datetime | None:
@@ -69,7 +46,7 @@ def check_kept(name: str, position: Position, cycle: Cycle, warehouse: Warehouse
             raise _stale(
                 name,
                 f"what changed in {pin.table} after version {pin.version} is older than its "
-                f"{_FILES}",
+                f"{FILES}",
             )
 
 
@@ -93,7 +70,7 @@ def extensions(
         if relation is None or maximum is None:
             continue
         seconds = int(maximum.total_seconds())
-        short = [key for key in (_LOG, _FILES) if retention_of(relation, key) < maximum]
+        short = [key for key in (LOG, FILES) if retention_of(relation, key) < maximum]
         if short:
             longer = properties_sql({key: f"interval {seconds} seconds" for key in short})
             statements[table] = f"ALTER TABLE {table.sql} SET TBLPROPERTIES ({longer})"

@@ -8,7 +8,10 @@ from tests.functional.refreshes import actions, assert_equals_query, dbt
 from dbt.adapters.spark_dynamic.warehouse import DbtWarehouse
 
 TOTALS = "select customer, sum(amount) as total from {{ source('shop', 'orders') }} group by 1"
-LARGE = "{{ config(materialized='view') }} select * from {{ source('shop', 'orders') }} where amount > {{ var('above', 5) }}"  # noqa: E501
+LARGE = (
+    "{{ config(materialized='view') }} select * from {{ source('shop', 'orders') }} "
+    "where amount > {{ var('above', 5) }}"
+)
 THROUGH = "select customer from {{ ref('large') }}"
 BEST = "select max(total) as best from {{ ref('totals') }}"
 SOURCES = """
