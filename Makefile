@@ -25,7 +25,7 @@ endef
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-adapter test-fast fuzz fuzz-delta bench \
+.PHONY: help demo test test-all test-adapter test-fast fuzz fuzz-delta bench \
   bench-changes bench-many simulation lint format lock wheel jars clean
 
 help: ## Show this list
@@ -40,11 +40,19 @@ BASIC := $(addprefix tests/functional/adapter/test_,basic.py aliases.py hooks.py
 # Shows that the fuzzer on Delta finds bugs; `make fuzz-delta` runs it.
 PLANTED_BUGS := tests/functional/engine/mutants
 
+# What runs in one Spark and on its tables; the rest is unit tests, and processes of their own.
+TABLES := tests/functional/engine tests/functional/dynamic_table --ignore $(PLANTED_BUGS)
+REST := tests/unit $(BASIC) tests/functional/changes tests/functional/connections \
+  $(addprefix tests/functional/test_,packaging.py fresh_checkout.py demo.py)
+PYTEST := $(BIN)/python -m pytest --durations 15
+SIDE_BY_SIDE := $(BIN)/python .ci/side_by_side.py
+
 test: lint $(JARS) ## Run lint, unit tests, and functional tests on a real Spark
-	$(BIN)/python -m pytest tests/unit $(BASIC) tests/functional/engine \
-	  tests/functional/dynamic_table tests/functional/changes tests/functional/connections \
-	  tests/functional/test_packaging.py tests/functional/test_fresh_checkout.py \
-	  tests/functional/test_demo.py --ignore $(PLANTED_BUGS) --durations 15
+	$(SIDE_BY_SIDE) '$(PYTEST) -m "not nightly" $(TABLES)' '$(PYTEST) -m "not nightly" $(REST)'
+
+test-all: lint $(JARS) ## Run all of that, rarer corners on Spark, and all of dbt's own adapter tests
+	$(SIDE_BY_SIDE) '$(PYTEST) $(TABLES)' '$(PYTEST) $(REST)'
+	$(PYTEST) tests/functional/adapter
 
 test-adapter: $(JARS) ## Run all classes of dbt-tests-adapter on a real Spark (a quarter of an hour)
 	$(BIN)/python -m pytest tests/functional/adapter

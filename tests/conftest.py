@@ -24,6 +24,7 @@ SMALL_AND_MANY = {
     "spark.databricks.delta.snapshotPartitions": "1",
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    "spark.sql.subexpressionElimination.enabled": "false",
     "spark.sql.adaptive.enabled": "false",
     "spark.delta.logStore.file.impl": "io.delta.storage.LocalLogStore",
     "spark.driver.extraJavaOptions": (

@@ -117,6 +117,8 @@ for command in {commands!r}:
             stderr=subprocess.PIPE,
             text=True,
             start_new_session=True,
+            # As in a shell: whatever runs the tests in the background may ignore Ctrl-C.
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
         )
 
     def results(self) -> dict[str, dict[str, Any]]:

@@ -107,13 +107,13 @@ def test_a_second_process_is_refused_and_ctrl_c_stops_the_first(shop: DbtProject
         assert f"METASTORE_IN_USE: Another process (pid {first.pid})" in second.screen
         assert second.screen.count("METASTORE_IN_USE") == 1
         assert not NOISE.search(second.screen + second.errors), second.screen + second.errors
-        assert second.seconds < 20
+        assert second.seconds < 40
 
         assert first.poll() is None, "the long query ended before it could be cancelled"
         pressed = time.monotonic()
         os.killpg(first.pid, signal.SIGINT)
         screen, errors = first.communicate(timeout=60)
-        assert time.monotonic() - pressed < 20
+        assert time.monotonic() - pressed < 40
         assert "CANCEL query model.shop.endless" in screen, screen
         assert "Exited because of keyboard interrupt" in screen
         assert errors == ""

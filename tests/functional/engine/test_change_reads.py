@@ -36,7 +36,9 @@ def pairs(rows: list[Any]) -> dict[Any, set[Any]]:
     return found
 
 
-@pytest.mark.parametrize("key", ["unique_key", "row_keys"])
+@pytest.mark.parametrize(
+    "key", ["unique_key", pytest.param("row_keys", marks=pytest.mark.nightly)]
+)
 def test_listings_1_to_5(people: SparkShop, key: str) -> None:
     keys = {"unique_key": ("id",)} if key == "unique_key" else {"row_keys": {"people": ("id",)}}
     reader = Reader(people, "select * from people", **keys)
@@ -126,6 +128,7 @@ def test_listings_6_to_8(shop: SparkShop) -> None:
     assert len({row["change_row_id"] for row in by_content}) == 6
 
 
+@pytest.mark.nightly
 def test_a_key_that_names_no_row_raises(people: SparkShop) -> None:
     reader = Reader(people, "select * from people", unique_key=("name",))
     start = reader.now()

@@ -5,11 +5,15 @@ from spark_shop import SparkShop
 
 from spark_dynamic.apply.rows import Rows
 from spark_dynamic.errors import EngineError, WarehouseError
+from spark_dynamic.refresh import cost
 
 
-def test_auto_weighs_the_change_against_the_table(shop: SparkShop) -> None:
+def test_auto_weighs_the_change_against_the_table(
+    shop: SparkShop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cost, "SMALL", 1_000)
     shop.table("numbers", "id bigint, remainder bigint")
-    shop.run("INSERT INTO numbers SELECT id, id % 7 FROM range(150000)")
+    shop.run("INSERT INTO numbers SELECT id, id % 7 FROM range(1500)")
     shop.model(
         "remainders",
         "select remainder, count(*) as n from numbers group by remainder",
@@ -22,11 +26,12 @@ def test_auto_weighs_the_change_against_the_table(shop: SparkShop) -> None:
     shop.run("UPDATE numbers SET remainder = remainder + 1 WHERE id % 2 = 0")
     outcome = shop.check("remainders", "FULL")
     assert outcome.plan.decision.reason.sentence == (
-        "A full refresh is expected to be faster: 75001 of 150002 rows of "
+        "A full refresh is expected to be faster: 751 of 1502 rows of "
         f"{shop.schema}.numbers changed."
     )
 
 
+@pytest.mark.nightly
 def test_a_cosmetic_edit_rebuilds_nothing(shop: SparkShop) -> None:
     shop.table("t", "a int, b int", "(1, 2)", "(3, 4)")
     shop.model("m", "select a, count(*) as n from t where a > 0 and b = 2 group by a")
@@ -44,6 +49,7 @@ def test_a_cosmetic_edit_rebuilds_nothing(shop: SparkShop) -> None:
     assert outcome.plan.decision.reason.code == "DEFINITION_CHANGED"
 
 
+@pytest.mark.nightly
 def test_a_feed_that_began_too_late_is_not_needed(shop: SparkShop) -> None:
     shop.table("t", "a int", "(1)", "(2)", feed=False)
     shop.model("m", "select a + 1 as b from t")
@@ -78,7 +84,7 @@ def test_a_failed_attempt_is_a_rebuild_or_an_error(
     shop: SparkShop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shop.table("t", "a int", "(1)")
-    shop.run("INSERT INTO t SELECT id FROM range(150000)")
+    shop.run("INSERT INTO t SELECT id FROM range(1500)")
     shop.model("m", "select a from t", refresh_mode="auto")
     shop.check("m", "FULL")
     shop.run("INSERT INTO t VALUES (3)")
@@ -92,6 +98,7 @@ def test_a_failed_attempt_is_a_rebuild_or_an_error(
     shop.check("m", "NO_DATA")
 
 
+@pytest.mark.nightly
 def test_a_declared_function_that_is_defined_anew_rebuilds(shop: SparkShop) -> None:
     shop.table("t", "a int", "(1)")
     shop.run("CREATE FUNCTION grown(x INT) RETURNS INT RETURN x + 1")

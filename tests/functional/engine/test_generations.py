@@ -1,5 +1,6 @@
 """A dynamic table that was built anew is, for its readers, the difference to what it was."""
 
+import pytest
 from spark_shop import SparkShop
 
 
@@ -29,6 +30,7 @@ def test_readers_follow_a_new_generation(shop: SparkShop) -> None:
     shop.check("counted")
 
 
+@pytest.mark.nightly
 def test_other_types_or_a_condition_cannot_be_compared(shop: SparkShop) -> None:
     shop.table("t", "a int, b int", "(1, 10)", "(2, 20)")
     shop.model("up", "select a, sum(b) as b from t group by a")
@@ -45,6 +47,7 @@ def test_other_types_or_a_condition_cannot_be_compared(shop: SparkShop) -> None:
     assert shop.check("kept", "FULL").plan.decision.reason.code == "UPSTREAM_REBUILT"
 
 
+@pytest.mark.nightly
 def test_a_reader_may_lag_behind_by_many_refreshes(shop: SparkShop) -> None:
     shop.table("t", "a int", "(0)")
     shop.model("up", "select a from t")

@@ -37,6 +37,7 @@ def test_sums_counts_and_averages_are_adjusted(sales: SparkShop) -> None:
     sales.check("totals", "NO_DATA")
 
 
+@pytest.mark.nightly
 def test_a_group_whose_sum_is_0_stays(sales: SparkShop) -> None:
     sales.model("sums", "select region, sum(amount) as amount from sales group by region")
     sales.check("sums", "FULL")
@@ -65,6 +66,7 @@ def test_extremes_are_recomputed_when_they_leave(sales: SparkShop) -> None:
     sales.check("extremes", "INCREMENTAL" if False else "NO_DATA")
 
 
+@pytest.mark.nightly
 def test_floating_point_sums_are_recomputed(sales: SparkShop) -> None:
     sales.model(
         "weights", "select region, sum(weight) as total, count(*) as n from sales group by region"
@@ -118,6 +120,7 @@ def test_a_join_below_groups(sales: SparkShop) -> None:
     sales.check("kinds")
 
 
+@pytest.mark.nightly
 def test_groups_of_groups(sales: SparkShop) -> None:
     sales.model(
         "sizes",
@@ -129,6 +132,7 @@ def test_groups_of_groups(sales: SparkShop) -> None:
     sales.check("sizes")
 
 
+@pytest.mark.nightly
 def test_one_row_stays_as_it_is_when_no_change_reaches_it(sales: SparkShop) -> None:
     sales.model("few", "select count(*) as n, count(day) as d from sales where amount > 6")
     sales.check("few", "FULL")
@@ -139,6 +143,7 @@ def test_one_row_stays_as_it_is_when_no_change_reaches_it(sales: SparkShop) -> N
     sales.check("few")
 
 
+@pytest.mark.nightly
 def test_an_edit_that_swaps_keys_and_sums_keeps_them_apart(sales: SparkShop) -> None:
     sales.model(
         "swapped",
@@ -156,6 +161,7 @@ def test_an_edit_that_swaps_keys_and_sums_keeps_them_apart(sales: SparkShop) -> 
     sales.check("swapped")
 
 
+@pytest.mark.nightly
 def test_wide_decimals_keep_all_digits(sales: SparkShop) -> None:
     sales.table("wide", "k int, d decimal(38,18)", "(1, 1)", "(1, 1)", "(1, 2)")
     sales.model("means", "select k, avg(d) as mean, sum(d) as total from wide group by k")
@@ -164,6 +170,7 @@ def test_wide_decimals_keep_all_digits(sales: SparkShop) -> None:
     sales.check("means")
 
 
+@pytest.mark.nightly
 def test_wide_sums_are_added_and_fail_rather_than_overflow(sales: SparkShop) -> None:
     most = "9" * 35 + ".99"
     sales.table("wide", "k int, d decimal(38,2)", f"(1, {most})", "(2, NULL)")

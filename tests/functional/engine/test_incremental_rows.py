@@ -74,6 +74,7 @@ def test_a_rewrite_with_few_differences_is_a_small_change(orders: SparkShop) -> 
     orders.check("copy")
 
 
+@pytest.mark.nightly
 def test_a_source_without_change_feed_is_compared(shop: SparkShop) -> None:
     shop.table("plain", "a int", "(1)", "(1)", "(2)", feed=False)
     shop.model("copy", "select a from plain")
@@ -83,6 +84,7 @@ def test_a_source_without_change_feed_is_compared(shop: SparkShop) -> None:
     assert (outcome.rows_inserted, outcome.rows_deleted) == (2, 1)
 
 
+@pytest.mark.nightly
 def test_a_change_that_was_taken_back_writes_nothing(orders: SparkShop) -> None:
     orders.model("copy", "select id, customer from orders")
     orders.check("copy", "FULL")
@@ -91,6 +93,7 @@ def test_a_change_that_was_taken_back_writes_nothing(orders: SparkShop) -> None:
     orders.check("copy", "NO_DATA")
 
 
+@pytest.mark.nightly
 def test_a_union_keeps_its_types(shop: SparkShop) -> None:
     shop.table("whole", "a int", "(1)")
     shop.table("exact", "a decimal(10,2)", "(1.00)", "(2.50)")
@@ -103,6 +106,7 @@ def test_a_union_keeps_its_types(shop: SparkShop) -> None:
     assert outcome.rows_deleted == 3
 
 
+@pytest.mark.nightly
 def test_maps_are_told_apart_by_their_entries(shop: SparkShop) -> None:
     shop.table(
         "tagged",
@@ -134,6 +138,7 @@ def test_sources_may_have_deletion_vectors(shop: SparkShop) -> None:
     shop.check("copied")
 
 
+@pytest.mark.nightly
 def test_columns_may_have_any_name(shop: SparkShop) -> None:
     shop.table("odd", "rank int, net int, copy int, available int", "(1, 1, 1, 1)", feed=False)
     shop.model("copied", "select * from odd")
@@ -142,6 +147,7 @@ def test_columns_may_have_any_name(shop: SparkShop) -> None:
     shop.check("copied")
 
 
+@pytest.mark.nightly
 def test_a_rebuild_with_the_same_rows_is_no_change_for_readers(orders: SparkShop) -> None:
     orders.model("copy", "select id, amount from orders")
     orders.model("reader", f"select id from {orders.schema}.copy where amount > 1")

@@ -38,6 +38,7 @@ def test_a_wrong_refresh_is_found_rebuilt_and_not_tried_again(
         shop.refresh("m")
 
 
+@pytest.mark.nightly
 def test_later_refreshes_and_large_sources_are_not_checked(
     shop: SparkShop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
