@@ -173,23 +173,18 @@ class Checked:
         """Follow the log through the state after every commit."""
         read = ChangeRead(read.sql, SCHEMA, {}, Mode.REDO_LOG)
         rows = self.duck.answer(self.select(read, start, end))
-        places = [(row[-2].replace(tzinfo=None), row[-3]) for row in rows]
+        places = [(row[-2].replace(tzinfo=None), row[-4], row[-3]) for row in rows]
         state, versions = self.result(start), dict(start)
-        # Where two tables have a commit of one number at one moment, rows do not tell which.
-        in_order = [] if self.is_ambiguous(start, end) else self.commits(start, end)
-        for at, name, version in in_order:
+        for at, name, version in self.commits(start, end):
             versions[name] = version
-            here = [
-                row
-                for row, place in zip(rows, places, strict=True)
-                if place == (at.replace(tzinfo=None), version)
-            ]
-            change = as_bag((row[:-6] for row in here), (row[-1] for row in here))
+            commit = (at.replace(tzinfo=None), f"{SCHEMA}.{name}", version)
+            here = [row for row, place in zip(rows, places, strict=True) if place == commit]
+            change = as_bag((row[:-7] for row in here), (row[-1] for row in here))
             state = added(state, change)
             assert state == self.result(versions), f"redo_log at {name} {version}"
-        total = as_bag((row[:-6] for row in rows), (row[-1] for row in rows))
+        total = as_bag((row[:-7] for row in rows), (row[-1] for row in rows))
         assert added(self.result(start), total) == self.result(end), "redo_log"
-        assert all(row[-6] == ("INSERT" if row[-1] == 1 else "DELETE") for row in rows)
+        assert all(row[-7] == ("INSERT" if row[-1] == 1 else "DELETE") for row in rows)
 
     def commits(self, start: Versions, end: Versions) -> list[tuple[object, str, int]]:
         return sorted(
@@ -198,10 +193,6 @@ class Checked:
             for commit in log.commits
             if start[name] < commit.version <= end[name]
         )
-
-    def is_ambiguous(self, start: Versions, end: Versions) -> bool:
-        places = [(at, version) for at, _, version in self.commits(start, end)]
-        return len(set(places)) < len(places)
 
     def appended(self, query: str, start: Versions, end: Versions) -> None:
         read = ChangeRead(query, SCHEMA, {}, Mode.APPEND_ONLY)

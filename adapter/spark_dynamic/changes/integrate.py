@@ -3,7 +3,15 @@
 from collections.abc import Mapping, Sequence
 
 from spark_dynamic.apply.identity import row_hash
-from spark_dynamic.changes.columns import ACTION, ALWAYS, DIFF, IN_ORDER, TIMESTAMP, VERSION
+from spark_dynamic.changes.columns import (
+    ACTION,
+    ALWAYS,
+    DIFF,
+    IN_ORDER,
+    TABLE,
+    TIMESTAMP,
+    VERSION,
+)
 from spark_dynamic.changes.layout import is_kept
 from spark_dynamic.errors import EngineError
 from spark_dynamic.literals import literal
@@ -97,7 +105,7 @@ def latest(
 
 
 def _places(order_by: Sequence[str], types: Mapping[str, str]) -> list[str]:
-    return list(order_by) or [name for name in (TIMESTAMP, VERSION) if name in types]
+    return list(order_by) or [name for name in (TIMESTAMP, TABLE, VERSION) if name in types]
 
 
 def _greatest(

@@ -46,12 +46,12 @@ def test_the_last_row_of_each_key_stays(gone: str) -> None:
 def test_our_own_changelogs_are_in_the_order_of_their_commits() -> None:
     change = (
         Column("change_action", "string"), Column("change_version", "bigint"),
-        Column("change_timestamp", "timestamp"),
+        Column("change_timestamp", "timestamp"), Column("change_table", "string"),
     )  # fmt: skip
     sql = latest("log", LOG[:1], ["id"], [], "", (*LOG, *change))
     assert sql == (
         "SELECT `id` FROM (\nSELECT `id`, max(struct(`change_timestamp` AS place_1, "
-        "`change_version` AS place_2, `change_action` AS place_3, "
+        "`change_table` AS place_2, `change_version` AS place_3, `change_action` AS place_4, "
         "coalesce(change_action = 'DELETE', false) AS is_gone)) AS __dyn_last FROM log\n"
         "GROUP BY `id`\n) WHERE NOT __dyn_last.is_gone"
     )
