@@ -1,10 +1,14 @@
 """`integrate()` over changelogs in dynamic tables and in unit tests."""
 
+import re
+
 import pytest
-from dbt.tests.util import run_dbt
+from dbt.tests.util import run_dbt, run_dbt_and_capture
 from tests.functional.refreshes import actions, assert_equals_query, dbt, rows
 
-DYNAMIC = "{{ config(materialized='dynamic_table') }} "
+from spark_dynamic.frontier.state import STATE_COLUMNS
+
+DYNAMIC = "{{ config(materialized='dynamic_table', refresh_mode='incremental') }} "
 ACCOUNTS = (
     "select * from {{ integrate(ref('events'), unique_key='id', order_by=['sent_at'], "
     "deletes=\"kind = 'closed'\") }}"
@@ -81,6 +85,10 @@ class TestAccounts:
             "create table {schema}.names (id int, name string, sent_at int) using delta "
             "tblproperties ('delta.enableChangeDataFeed' = 'true')"
         )
+        # A state table of an earlier version: it gets the columns that it lacks.
+        older = {name: kind for name, kind in STATE_COLUMNS.items() if name != "shape"}
+        columns = ", ".join(f"{name} {kind}" for name, kind in older.items())
+        project.run_sql(f"create table {{schema}}.dynamic_table_refreshes ({columns}) using delta")
         dbt("run", "--select", "events")
         self.insert(project, "(1, 1, 'open', 10)", "(2, 1, 'open', 20)", "(3, 1, 'open', 30)")
         project.run_sql("insert into {schema}.names values (1, 'Ann', 1), (2, 'Bob', 1)")
@@ -95,8 +103,29 @@ class TestAccounts:
         ]  # fmt: skip
         assert_equals_query(project, "log", "select * from {schema}.events")
         assert rows(project, "select * from {schema}.named") == [(1, 15, "Anna")]
-        shown = run_dbt(["run-operation", "dynamic_table_verify", "--args", "{model: accounts}"])
-        assert shown.success
+        run_dbt(["run-operation", "dynamic_table_verify", "--args", "{model: accounts}"])
+        shapes = rows(
+            project,
+            "select split_part(relation, '.', 2), regexp_replace(shape, 'test[^.]*[.]', '') "
+            "from {schema}.dynamic_table_refreshes where refresh_action = 'INCREMENTAL'",
+        )
+        assert shapes == [
+            ("accounts", "ADDED_ONLY (events: inserts only)"),
+            ("log", "ADDED_ONLY (events: inserts only)"),
+            # Groups below a join: the old ones go, the new ones come.
+            ("named", "MINIMIZE (events: inserts only, names: inserts only)"),
+        ]
+
+    def explained(self, model: str) -> str:
+        _, output = run_dbt_and_capture(
+            ["run-operation", "explain", "--args", f"{{model: {model}}}"]
+        )
+        return output
+
+    def test_the_shape_is_explained(self, project):
+        project.run_sql("delete from {schema}.events where id = 3")
+        assert re.search(r"shape +.*MINIMIZE \(test\w+.events: changes\)", self.explained("log"))
+        assert re.search(r"changes +.*MINIMIZE", self.explained("summed"))
 
     def test_unit_tests_give_the_changelog(self, project):
         results = run_dbt(["test", "--select", "test_type:unit"])
