@@ -89,6 +89,10 @@ _SENTENCES = {
         "Rows with a column of type {detail} cannot be told apart by a hash, so their changes "
         "cannot be applied."
     ),
+    "TYPE_NOT_STORED": (
+        "The query has an aggregate of type {detail}, which Delta cannot store for the next "
+        "refresh."
+    ),
     "SYNTAX_NOT_KNOWN": "The query has a part that is not refreshed incrementally: {detail}.",
     "OPERATORS_DIFFER": (
         "Spark sees other operators in the query than were read from its text: {detail}."

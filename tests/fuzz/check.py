@@ -4,6 +4,7 @@ from collections import Counter
 from dataclasses import dataclass
 
 import duckdb
+from sqlglot import exp
 from sqlglot.dialects.duckdb import DuckDB
 
 from fuzz.case import SCHEMA, Case
@@ -179,6 +180,11 @@ def _features(plan: Plan, delta: Plan | None, facts: Facts) -> set[str]:
             for node in walk(plan)
             if isinstance(node, Join)
             for below in walk(node)
+        ),
+        "greatest of structs": any(
+            isinstance(measure.argument, exp.Struct)
+            for node in aggregates
+            for measure in node.measures
         ),
         "insert only": is_insert_only(delta, facts),
         "old state": _reads_old(delta),

@@ -98,6 +98,15 @@ def _logic(node: Expression, places: Mapping[str, int]) -> Value:
             ]
             default = compiled(node.args.get("default") or exp.Null(), places)
             return lambda row: next((v for c, v in whens if c(row) is True), default)(row)
+        case exp.Struct():
+            # Pairs of names and values are in the order of their values.
+            fields = [
+                (part.this.name, compiled(part.expression, places)) for part in node.expressions
+            ]
+            return lambda row: tuple((name, value(row)) for name, value in fields)
+        case exp.Dot():
+            struct, field = compiled(node.this, places), node.expression.name
+            return lambda row: None if (v := struct(row)) is None else dict(v)[field]
     raise NotImplementedError(repr(node))
 
 

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 
 from fuzz.schemas import KINDS, NUMBERS, literal
 
+# Kinds of which equal values are the same; 0.0 and -0.0 are not.
+_ALIKE = {kind for kind in KINDS if kind != "double"}
 COMPARISONS = ("=", "=", "<>", "<", "<=", ">", ">=", "<=>")
 
 
@@ -125,6 +127,8 @@ class Expressions:
     def measure(self) -> tuple[str, str]:
         """Return an aggregate."""
         exact = self._exact()
+        if self._rng.random() < 0.1 and any(named.kind in _ALIKE for named in exact):
+            return self._last()
         function = self._rng.choice(("count(*)", "count(1)", "count_if", "count", "sum", "avg"))
         function = self._rng.choice((function, "min", "max"))
         numbers = [named for named in exact if named.kind in NUMBERS]
@@ -143,6 +147,20 @@ class Expressions:
         if self._rng.random() < 0.2:
             text += f" FILTER (WHERE {self.condition(1)})"
         return text, kind
+
+    def _last(self) -> tuple[str, str]:
+        """Return a field of the first or the last row; no NULL, which DuckDB orders otherwise."""
+        fitting = [named.kind for named in self._exact() if named.kind in _ALIKE]
+        kinds = [self._rng.choice(fitting) for _ in range(self._rng.randint(1, 3))]
+        fields = ", ".join(
+            f"coalesce({self.of(kind, 1)}, {self.literal(kind)}) AS f{i}"
+            for i, kind in enumerate(kinds)
+        )
+        shown = self._rng.randrange(len(kinds))
+        text = f"{self._rng.choice(('min', 'max', 'max'))}(struct({fields}))"
+        if self._rng.random() < 0.2:
+            text = f"({text} FILTER (WHERE {self.condition(1)}))"
+        return f"{text}.f{shown}", kinds[shown]
 
     def measured(self, keys: list[tuple[str, str]]) -> tuple[str, str]:
         """Return an expression over aggregates, perhaps with a key."""

@@ -28,7 +28,7 @@ def test_changes_lead_from_one_state_to_the_next(seed: int, cases: int) -> None:
     if seed == FIXED_SEED:
         wanted = {
             "min_delta ADDED_ONLY", "min_delta MINIMIZE", "min_delta DIFFERENCE", "row_keys",
-            "append_only APPEND_ONLY", "redo_log MINIMIZE", "redo_log ADDED_ONLY",
+            "append_only APPEND_ONLY", "redo_log MINIMIZE", "redo_log ADDED_ONLY", "by key",
         }  # fmt: skip
         assert wanted <= {shape for shape, count in counts.shapes.items() if count}
 

@@ -1,5 +1,6 @@
 """The shape of a result: groups with an aggregate on top, or rows."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -16,6 +17,9 @@ from spark_dynamic.plan.nodes import (
 )
 from spark_dynamic.plan.types import MeasureType, is_float, is_whole
 from spark_dynamic.support import NotIncremental
+
+# Types of which Delta stores no column, nor a struct with a field; before a colon it is a name.
+_NOT_STORED = re.compile(r"\b(interval|void|collate)\b(?!:)|\btime\(")
 
 
 @dataclass(frozen=True)
@@ -65,3 +69,22 @@ def check_floats(query: Query, types: Mapping[str, MeasureType]) -> None:
             exact = measure.function == "avg" and is_whole(known.argument)
             if inexact and not exact and (inner or measure.id in deciding):
                 raise NotIncremental("FLOAT_DECIDES", f"{measure.function}(…)")
+
+
+def check_stored(shape: GroupShape, types: Mapping[str, MeasureType]) -> None:
+    """Refuse aggregates that Delta cannot store per group, though the result does not show them.
+
+    >>> from spark_dynamic.plan.nodes import Aggregate, Measure, Scan
+    >>> from spark_dynamic.names import TableName
+    >>> last = Measure("last", "max", None)
+    >>> shape = GroupShape(Aggregate(Scan(TableName("s", "t"), ()), (), (last,)), (), ())
+    >>> check_stored(shape, {"last": MeasureType("", "struct<waited:interval day,id:int>")})
+    Traceback (most recent call last):
+    ...
+    spark_dynamic.support.NotIncremental: TYPE_NOT_STORED: The query has an aggregate of type \
+struct<waited:interval day,id:int>, which Delta cannot store for the next refresh.
+    """
+    for measure in shape.aggregate.measures:
+        result = types[measure.id].result
+        if _NOT_STORED.search(result):
+            raise NotIncremental("TYPE_NOT_STORED", result)

@@ -9,6 +9,7 @@ from spark_dynamic.warehouse import Column
 ACTION: Final = "change_action"
 IS_UPDATE: Final = "change_is_update"
 ROW_ID: Final = "change_row_id"
+TABLE: Final = "change_table"
 VERSION: Final = "change_version"
 TIMESTAMP: Final = "change_timestamp"
 DIFF: Final = "change_diff"
@@ -16,13 +17,14 @@ TYPES: Final = {
     ACTION: "string",
     IS_UPDATE: "boolean",
     ROW_ID: "string",
+    TABLE: "string",
     VERSION: "bigint",
     TIMESTAMP: "timestamp",
     DIFF: "int",
 }
 # In every mode, and in `redo_log` only.
 ALWAYS: Final = (ACTION, IS_UPDATE, ROW_ID)
-IN_ORDER: Final = (VERSION, TIMESTAMP, DIFF)
+IN_ORDER: Final = (TABLE, VERSION, TIMESTAMP, DIFF)
 
 
 def check_names(columns: Iterable[Column]) -> None:

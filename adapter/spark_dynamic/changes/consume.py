@@ -21,6 +21,7 @@ from spark_dynamic.changes.consumption import (
     consumptions,
     write_consumption,
 )
+from spark_dynamic.changes.layout import shapes
 from spark_dynamic.changes.position import is_behind
 from spark_dynamic.changes.read import Position
 from spark_dynamic.changes.staleness import check_kept, extensions
@@ -98,7 +99,8 @@ class Batch:
             stream.read, start, end, self._cycle, warehouse, initial_rows
         )
         self._extensions |= extensions(end, stream.max_retention_extension, self._cycle, warehouse)
-        taken = Taken(stream.fingerprint, start, end, self._cycle.data_timestamp)
+        moment = self._cycle.data_timestamp
+        taken = Taken(stream.fingerprint, start, end, moment, ", ".join(shapes(select)))
         return Portion(taken, select, is_covered)
 
     def run(self, write: Callable[[], T], warehouse: Warehouse) -> T:

@@ -25,6 +25,8 @@ class Taken:
     start: Position | None
     end: Position
     taken_at: datetime
+    # How its changes were computed.
+    shape: str = ""
 
 
 @dataclass(frozen=True)
@@ -59,6 +61,7 @@ def write_consumption(consumption: Consumption) -> str:
             "start": None if taken.start is None else write_position(taken.start),
             "end": write_position(taken.end),
             "taken_at": stamp(taken.taken_at),
+            "shape": taken.shape,
         }
         for name, taken in consumption.streams.items()
     }
@@ -84,6 +87,7 @@ def read_consumption(metadata: str | None) -> Consumption | None:
                 start=None if taken["start"] is None else read_position(taken["start"]),
                 end=read_position(taken["end"]),
                 taken_at=read_stamp(taken["taken_at"]),
+                shape=taken.get("shape", ""),
             )
             for name, taken in body.pop("streams").items()
         }

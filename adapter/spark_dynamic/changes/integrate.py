@@ -1,16 +1,25 @@
 """A changelog back into a table: by adding up its changes, or by key, the last one winning."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from spark_dynamic.apply.identity import row_hash
-from spark_dynamic.changes.columns import ACTION, ALWAYS, DIFF, IN_ORDER, TIMESTAMP, VERSION
+from spark_dynamic.changes.columns import (
+    ACTION,
+    ALWAYS,
+    DIFF,
+    IN_ORDER,
+    TABLE,
+    TIMESTAMP,
+    VERSION,
+)
 from spark_dynamic.changes.layout import is_kept
 from spark_dynamic.errors import EngineError
 from spark_dynamic.literals import literal
 from spark_dynamic.names import quote
+from spark_dynamic.support import NotIncremental
 from spark_dynamic.warehouse import Column
 
-_SUM, _COPY, _PLACE = "__dyn_sum", "__dyn_copy", "__dyn_place"
+_SUM, _COPY, _PLACE, _LAST = "__dyn_sum", "__dyn_copy", "__dyn_place", "__dyn_last"
 _NEGATIVE = (
     "CHANGELOG_INCOMPLETE: a row is deleted more often than it is inserted, so the changelog does "
     "not begin with the contents. Read it with initial_rows=true."
@@ -55,36 +64,111 @@ HAVING sum(change_diff) <> 0
 
 def latest(
     changelog: str,
-    columns: Sequence[str],
+    columns: Sequence[Column],
     key: Sequence[str],
     order_by: Sequence[str],
     deletes: str,
-    known: Sequence[str],
+    known: Sequence[Column],
 ) -> str:
     """Return the last row of each key, unless it says that the key is gone.
 
-    `known` are all columns of the changelog; those of our own changelogs put it in order.
+    `columns` are shown; `known` are all columns of the changelog, and those of our own changelogs
+    put it in order. Rows at the same place are in the order of whether they delete, then of their
+    columns. The greatest of structs is an aggregate that a dynamic table keeps up to date; only
+    columns that have no order need a window instead.
+
+    >>> log = [Column("id", "int"), Column("at", "date"), Column("name", "string")]
+    >>> print(latest("log", [log[0], log[2]], ["id"], ["at"], "name = ''", log))
+    SELECT `id`, __dyn_last.value_1 AS `name` FROM (
+    SELECT `id`, max(struct(`at` AS place_1, coalesce(name = '', false) AS is_gone, \
+`name` AS value_1)) AS __dyn_last FROM log
+    GROUP BY `id`
+    ) WHERE NOT __dyn_last.is_gone
     """
-    lower = {name.lower() for name in known}
-    order = [quote(name) for name in order_by]
-    if not order:
-        order = [name for name in (TIMESTAMP, VERSION) if name in lower]
-    if ACTION in lower:
+    types = {column.name.lower(): column.type for column in known}
+    places = _places(order_by, types)
+    if ACTION in types:
         # An update is a DELETE and an INSERT of one commit.
-        order.append(ACTION)
+        places.append(ACTION)
         deletes = deletes or f"{ACTION} = 'DELETE'"
-    if not order:
+    if not places:
         raise EngineError(
             "CHANGELOG_NOT_ORDERED",
             "integrate() with a unique_key needs order_by: columns by which the last row of a key "
             "is found.",
         )
-    places = ", ".join(f"{name} DESC" for name in order)
-    keys = ", ".join(quote(name) for name in key)
-    names = ", ".join(quote(name) for name in columns)
-    ranked = (
-        f"SELECT *, row_number() OVER (PARTITION BY {keys} ORDER BY {places}) AS {_PLACE} "
-        f"FROM {changelog}"
+    gone = f"coalesce({deletes}, false)" if deletes else ""
+    needed = [*columns, *(Column(name, types[name.lower()]) for name in places)]
+    if not all(_is_ordered(column.type) for column in needed):
+        return _first_by_number(changelog, columns, key, places, gone)
+    return _greatest(changelog, columns, key, places, gone)
+
+
+def _places(order_by: Sequence[str], types: Mapping[str, str]) -> list[str]:
+    return list(order_by) or [name for name in (TIMESTAMP, TABLE, VERSION) if name in types]
+
+
+def _greatest(
+    changelog: str,
+    columns: Sequence[Column],
+    key: Sequence[str],
+    places: Sequence[str],
+    gone: str,
+) -> str:
+    names = {name.lower() for name in key}
+    # The values of an exact key are all the same; others are equal, but may look different.
+    keys = [c.name for c in columns if c.name.lower() in names and _is_exact(c.type)]
+    values = [column for column in columns if column.name not in keys]
+    parts = {name.lower(): (quote(name), f"place_{i}") for i, name in enumerate(places, 1)}
+    if gone:
+        parts[""] = (gone, "is_gone")
+    for i, column in enumerate(values, 1):
+        parts.setdefault(column.name.lower(), (quote(column.name), f"value_{i}"))
+    fields = [f"{sql} AS {field}" for sql, field in parts.values()]
+    inexact = [column for column in values if not _is_exact(column.type)]
+    if inexact:
+        # Else the greatest could be any of several that are equal and look different.
+        hashes = row_hash((quote(column.name), column.type) for column in inexact)
+        fields += [f"{sql} AS hash_{i}" for i, sql in enumerate(hashes, 1)]
+    shown = ", ".join(
+        quote(c.name) if c.name in keys
+        else f"{_LAST}.{parts[c.name.lower()][1]} AS {quote(c.name)}" for c in columns
+    )  # fmt: skip
+    inner = ", ".join([*map(quote, keys), f"max(struct({', '.join(fields)})) AS {_LAST}"])
+    where = f" WHERE NOT {_LAST}.is_gone" if gone else ""
+    return (
+        f"SELECT {shown} FROM (\nSELECT {inner} FROM {changelog}\n"
+        f"GROUP BY {', '.join(map(quote, key))}\n){where}"
     )
-    gone = f" AND NOT coalesce({deletes}, false)" if deletes else ""
-    return f"SELECT {names} FROM (\n{ranked}\n) WHERE {_PLACE} = 1{gone}"
+
+
+def _first_by_number(
+    changelog: str,
+    columns: Sequence[Column],
+    key: Sequence[str],
+    places: Sequence[str],
+    gone: str,
+) -> str:
+    by = ", ".join(f"{sql} DESC" for sql in [*map(quote, places), gone] if sql)
+    ranked = (
+        f"SELECT *, row_number() OVER (PARTITION BY {', '.join(map(quote, key))} ORDER BY {by}) "
+        f"AS {_PLACE} FROM {changelog}"
+    )
+    names = ", ".join(quote(column.name) for column in columns)
+    left = f" AND NOT {gone}" if gone else ""
+    return f"SELECT {names} FROM (\n{ranked}\n) WHERE {_PLACE} = 1{left}"
+
+
+def _is_ordered(type: str) -> bool:
+    """Tell whether values of a type can be compared, and told apart where they are equal."""
+    try:
+        row_hash([("", type)])
+    except NotIncremental:
+        return False
+    # To tell arrays apart would take a function of their elements, which plans do not have.
+    return "map<" not in type and (_is_exact(type) or "array<" not in type)
+
+
+def _is_exact(type: str) -> bool:
+    """Tell whether equal values of a type are the same: not 0.0 and -0.0, nor 'a' and 'A'."""
+    return is_kept(type) and "collate" not in type

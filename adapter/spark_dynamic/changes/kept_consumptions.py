@@ -8,6 +8,7 @@ from typing import Final
 
 from spark_dynamic.changes.consumption import Consumption, read_consumption, write_consumption
 from spark_dynamic.errors import WarehouseError
+from spark_dynamic.frontier.own_columns import append_to
 from spark_dynamic.literals import literal
 from spark_dynamic.names import TableName, quote
 from spark_dynamic.warehouse import Warehouse
@@ -23,6 +24,8 @@ _COLUMNS: Final = {
     "cycle_id": "STRING",
     "engine_version": "STRING",
     "record": "STRING",
+    # Newer columns stand at the end, where they are added to tables that exist.
+    "shapes": "ARRAY<STRING>",
 }
 _MISSING: Final = ("TABLE_OR_VIEW_NOT_FOUND", "SCHEMA_NOT_FOUND")
 
@@ -36,7 +39,7 @@ def create_consumptions_table(table: TableName) -> str:
 def append_consumptions(table: TableName, rows: Iterable[Consumption]) -> str:
     """Return the statement that adds consumptions."""
     values = ",\n".join(f"({', '.join(_values(row))})" for row in rows)
-    return f"INSERT INTO {table.sql} VALUES\n{values}"
+    return f"INSERT INTO {table.sql} ({', '.join(_COLUMNS)}) VALUES\n{values}"
 
 
 def _values(row: Consumption) -> list[str]:
@@ -52,20 +55,22 @@ def _values(row: Consumption) -> list[str]:
             row.cycle,
             row.engine,
             write_consumption(row),
+            [taken.shape for _, taken in sorted(row.streams.items())],
         )
     ]
 
 
 def keep(warehouse: Warehouse, table: TableName, rows: list[Consumption]) -> None:
     """Add consumptions, and make the table first if it is not there."""
+    append = append_consumptions(table, rows)
     try:
-        warehouse.execute(append_consumptions(table, rows))
+        append_to(warehouse, table, _COLUMNS, lambda: warehouse.execute(append))
     except WarehouseError as error:
         if error.condition not in _MISSING:
             raise
         warehouse.execute(f"CREATE SCHEMA IF NOT EXISTS {quote(table.schema)}")
         warehouse.execute(create_consumptions_table(table))
-        warehouse.execute(append_consumptions(table, rows))
+        warehouse.execute(append)
 
 
 def kept_consumption(

@@ -20,6 +20,7 @@ from spark_dynamic.warehouse import Column
 NET, COPY = "__dyn_net", "__dyn_copy"
 _ID = ("__dyn_id_1", "__dyn_id_2")
 # As a group key, -0.0 would come out as 0.0.
+_SHAPE = re.compile(r"SELECT /\* (ADDED_ONLY|MINIMIZE|DIFFERENCE|APPEND_ONLY|INITIAL_ROWS) \*/")
 _CHANGED_BY_GROUPING = re.compile(r"\b(float|double)\b")
 
 
@@ -148,6 +149,15 @@ class Layout:
             "name a row. Declare columns that do, or none."
         )
         return f"raise_error({literal(told)})"
+
+
+def shapes(sql: str) -> list[str]:
+    """Return how the change reads in a text are computed, each way once.
+
+    >>> shapes("SELECT /* INITIAL_ROWS */ a FROM t UNION ALL SELECT /* MINIMIZE */ a FROM t")
+    ['INITIAL_ROWS', 'MINIMIZE']
+    """
+    return list(dict.fromkeys(_SHAPE.findall(sql)))
 
 
 def is_kept(type: str) -> bool:

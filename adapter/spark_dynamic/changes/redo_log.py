@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from spark_dynamic.changes.asked import Position
-from spark_dynamic.changes.columns import DIFF, TIMESTAMP, VERSION
+from spark_dynamic.changes.columns import DIFF, TABLE, TIMESTAMP, VERSION
 from spark_dynamic.changes.contents import difference
 from spark_dynamic.changes.interval import Kind
 from spark_dynamic.changes.layout import NET
@@ -16,7 +16,8 @@ from spark_dynamic.changes.steps import Moved, Step, check_count, steps_of, walk
 from spark_dynamic.clock import micros
 from spark_dynamic.errors import EngineError
 from spark_dynamic.frontier.compare import FEED_WEIGHT
-from spark_dynamic.names import quote
+from spark_dynamic.literals import literal
+from spark_dynamic.names import TableName, quote
 from spark_dynamic.plan.nodes import Output, Project, column
 from spark_dynamic.refresh.cycle import Cycle
 from spark_dynamic.sql.write import WEIGHT
@@ -42,7 +43,8 @@ def redo_log(question: Question, span: Span, cycle: Cycle, warehouse: Warehouse)
     ]
     sql = "\nUNION ALL\n".join(part for part in parts if part)
     if not sql:
-        more = order_columns("CAST(NULL AS bigint)", "CAST(NULL AS timestamp)", "1")
+        none = "CAST(NULL AS string)", "CAST(NULL AS bigint)", "CAST(NULL AS timestamp)"
+        more = order_columns(*none, "1")
         return nothing(question, span, cycle, warehouse, more)
     if len(sql) > LONGEST:
         raise EngineError(
@@ -54,16 +56,21 @@ def redo_log(question: Question, span: Span, cycle: Cycle, warehouse: Warehouse)
     return sql
 
 
-def order_columns(version: str, timestamp: str, diff: str) -> list[str]:
-    """Return the columns that put changes in order."""
-    return [f"{version} AS {VERSION}", f"{timestamp} AS {TIMESTAMP}", f"{diff} AS {DIFF}"]
+def order_columns(table: str, version: str, timestamp: str, diff: str) -> list[str]:
+    """Return the columns that put changes in order: by timestamp, table and version."""
+    columns = {TABLE: table, VERSION: version, TIMESTAMP: timestamp, DIFF: diff}
+    return [f"{sql} AS {name}" for name, sql in columns.items()]
 
 
 def in_front(question: Question, position: Position) -> Sequence[str]:
     """Return those columns for rows that were there already: of the newest commit by then."""
     pins = [pin_of(table, position) for table in question.analysis.tables()]
     newest = max(pins, key=lambda pin: (pin.committed_at, str(pin.table), pin.version))
-    return order_columns(f"{newest.version}L", _moment(newest.committed_at), "1")
+    return order_columns(*_commit(newest.table, newest.version, newest.committed_at), "1")
+
+
+def _commit(table: TableName, version: int, moment: datetime) -> tuple[str, str, str]:
+    return literal(str(table)), f"{version}L", _moment(moment)
 
 
 def _moment(moment: datetime) -> str:
@@ -75,7 +82,7 @@ def _effect(
 ) -> str:
     """Return what one commit did; "" if it cannot have done anything."""
     step, layout = moved.step, question.layout
-    places = f"{step.version}L", _moment(step.timestamp)
+    places = _commit(step.table, step.version, step.timestamp)
     if question.plan is not None:
         delta = delta_of(question.plan, moved.states(question, span.beyond_travel))
         if delta is None:
@@ -116,7 +123,7 @@ def _from_one_feed(question: Question, span: Span, steps: list[Step]) -> str:
     known = ", ".join(f"{stamps.get(version, 0)}L" for version in every)
     place = f"CAST({COMMIT} - {interval.old} AS int)"
     timestamp = f"timestamp_micros(element_at(array({known}), {place}))"
+    places = literal(str(table)), COMMIT, timestamp
     if only_adds:
-        more = order_columns(COMMIT, timestamp, "1")
-        return question.layout.added(delta.sql, (COMMIT,), more)
-    return question.layout.net(delta.sql, (COMMIT,), order_columns(COMMIT, timestamp, _CHANGED))
+        return question.layout.added(delta.sql, (COMMIT,), order_columns(*places, "1"))
+    return question.layout.net(delta.sql, (COMMIT,), order_columns(*places, _CHANGED))

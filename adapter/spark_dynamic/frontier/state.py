@@ -30,7 +30,7 @@ STATE_TABLE = "dynamic_table_refreshes"
 _SUMMARY = "spark_dynamic_state"
 _FORGOTTEN_AFTER = timedelta(days=400)
 
-_COLUMNS = {
+STATE_COLUMNS = {
     "relation": "STRING",
     "model_id": "STRING",
     "incarnation": "STRING",
@@ -58,6 +58,8 @@ _COLUMNS = {
     "ended_at": "TIMESTAMP",
     "error": "STRING",
     "engine_version": "STRING",
+    # Newer columns stand at the end, where they are added to tables that exist.
+    "shape": "STRING",
 }
 
 
@@ -92,6 +94,7 @@ class StateRow:
     statements: int | None = None
     jobs: int | None = None
     error: str | None = None
+    shape: str | None = None
     # No columns: which model was refreshed and what its table is right for, for the summary.
     marks: Marks | None = None
     settled: Settled | None = None
@@ -126,7 +129,7 @@ class KnownState:
 
 def create_state_table(table: TableName) -> str:
     """Return the statement that makes the state table."""
-    columns = ",\n  ".join(f"{name} {kind}" for name, kind in _COLUMNS.items())
+    columns = ",\n  ".join(f"{name} {kind}" for name, kind in STATE_COLUMNS.items())
     return f"CREATE TABLE IF NOT EXISTS {table.sql} (\n  {columns}\n) USING delta"
 
 
@@ -135,9 +138,11 @@ def append_rows(table: TableName, rows: list[StateRow]) -> str:
 
     They are one text: Spark takes seconds to read hundreds of rows of literals.
     """
-    names = ", ".join(_COLUMNS)
-    kinds = ", ".join(f"{name}: {kind}" for name, kind in _COLUMNS.items())
-    text = json.dumps([{name: _value(getattr(row, name)) for name in _COLUMNS} for row in rows])
+    names = ", ".join(STATE_COLUMNS)
+    kinds = ", ".join(f"{name}: {kind}" for name, kind in STATE_COLUMNS.items())
+    text = json.dumps(
+        [{name: _value(getattr(row, name)) for name in STATE_COLUMNS} for row in rows]
+    )
     return (
         f"INSERT INTO {table.sql} ({names})\n"
         f"SELECT inline(from_json({literal(text)},\n"

@@ -1,9 +1,10 @@
 """What a refresh would do and why, before it does it."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from spark_dynamic.apply.groups import Groups
+from spark_dynamic.changes.interval import Interval
 from spark_dynamic.delta.differentiate import differentiate
 from spark_dynamic.delta.facts import Changes
 from spark_dynamic.names import TableName
@@ -21,6 +22,7 @@ from spark_dynamic.plan.nodes import (
 from spark_dynamic.refresh.cycle import Cycle
 from spark_dynamic.refresh.maintenance import Maintenance
 from spark_dynamic.refresh.plan import Plan as RefreshPlan
+from spark_dynamic.refresh.shape import expected_shape
 from spark_dynamic.refresh.sources import intervals
 from spark_dynamic.refresh.upkeep import Upkeep
 from spark_dynamic.sql.dialect import SparkDynamic
@@ -61,7 +63,10 @@ def explain_refresh(plan: RefreshPlan, cycle: Cycle, warehouse: Warehouse) -> li
         lines += [Line("plan", text) for text in _tree(upkeep.found)]
     else:
         lines.append(Line("plan", f"not incremental: {refusal}"))
-    lines += _sources(plan, cycle, warehouse)
+    changed = _changed(plan, cycle, warehouse)
+    if upkeep.found is not None and changed:
+        lines.append(Line("shape", expected_shape(upkeep.found.plan, changed)))
+    lines += _sources(plan, changed)
     if plan.query:
         lines.append(Line("sql", plan.query))
     if upkeep.found is not None:
@@ -101,15 +106,21 @@ def _nodes(plan: Plan, depth: int) -> Iterator[str]:
         yield from _nodes(child, depth + 1)
 
 
-def _sources(plan: RefreshPlan, cycle: Cycle, warehouse: Warehouse) -> list[Line]:
+def _changed(
+    plan: RefreshPlan, cycle: Cycle, warehouse: Warehouse
+) -> Mapping[TableName, Interval]:
+    """Return what happened to the sources since the last refresh, as far as that is known."""
+    record, cut = plan.record, plan.cut
+    if record is None or cut is None or plan.decision.action not in ("INCREMENTAL", "FULL"):
+        return {}
+    known = {str(u.storage) for u in plan.analysis.upstreams} <= record.upstreams.keys()
+    pinned = all(record.pin_of(table) for table in plan.analysis.bases)
+    return intervals(record, cut, plan.analysis, cycle, warehouse) if known and pinned else {}
+
+
+def _sources(plan: RefreshPlan, changed: Mapping[TableName, Interval]) -> list[Line]:
     if plan.cut is None:
         return []
-    changed = {}
-    if plan.record is not None and plan.decision.action in ("INCREMENTAL", "FULL"):
-        known = {str(u.storage) for u in plan.analysis.upstreams} <= plan.record.upstreams.keys()
-        pinned = all(plan.record.pin_of(table) for table in plan.analysis.bases)
-        if known and pinned:
-            changed = intervals(plan.record, plan.cut, plan.analysis, cycle, warehouse)
     lines = []
     for table, version in sorted(plan.cut.versions().items(), key=lambda item: str(item[0])):
         if table not in plan.analysis.tables():

@@ -28,6 +28,7 @@ from spark_dynamic.plan.nodes import (
 )
 from spark_dynamic.refresh.maintenance import Maintenance
 from spark_dynamic.refresh.measured import Measured, measure
+from spark_dynamic.refresh.shape import shape_text
 from spark_dynamic.sql.write import WEIGHT, Relation, Writer
 from spark_dynamic.support import NotIncremental
 from spark_dynamic.warehouse import Column, Warehouse
@@ -63,6 +64,7 @@ class Work:
     beyond_travel: frozenset[TableName] = frozenset()
     rows_changed: dict[str, int] = field(default_factory=dict)
     rows_stored: Callable[[], int] = lambda: 0
+    shape: str = ""
 
 
 @dataclass(frozen=True)
@@ -132,6 +134,7 @@ class _Refresh:
         self._travels = self._must_travel(delta, insert_only or _has_extremes(target))
         if not self._travels and insert_only and _reads_old(delta):
             insert_only = False
+        self._work.shape = shape_text(insert_only, self._work.intervals)
         rows = Writer(self).weighted(delta)
         if len(rows) > _LONGEST:
             raise NotIncremental("DELTA_TOO_LARGE", f"{len(rows):,}")

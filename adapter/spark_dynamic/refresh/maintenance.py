@@ -6,7 +6,7 @@ from typing import Any
 
 from spark_dynamic.apply.groups import Groups
 from spark_dynamic.apply.rows import Rows
-from spark_dynamic.apply.shape import GroupShape, check_floats, group_shape
+from spark_dynamic.apply.shape import GroupShape, check_floats, check_stored, group_shape
 from spark_dynamic.catalog import describe_query
 from spark_dynamic.frontier.record import StoredColumn, Verdict
 from spark_dynamic.names import TableName
@@ -90,6 +90,8 @@ def maintain(
     measures = measure_types(query.plan, describe)
     check_floats(query, measures)
     shape = _in_order(group_shape(query), query)
+    if shape:
+        check_stored(shape, measures)
     target: Rows | Groups = Groups(shape, measures, columns) if shape else Rows(columns)
     if isinstance(target, Rows):
         # Raises for types that have no hash.

@@ -48,6 +48,7 @@ class Outcome:
     recorded: Recorded | None = None
     statements: list[str] = field(default_factory=list)
     rows_changed: dict[str, int] = field(default_factory=dict)
+    shape: str = ""
 
     @property
     def data_timestamp(self) -> datetime | None:
@@ -130,7 +131,7 @@ def _apply_work(outcome: Outcome, work: Work, cycle: Cycle, warehouse: Warehouse
     plan, attempt = outcome.plan, str(uuid.uuid4())
     try:
         with incremental_statement(work, warehouse) as write:
-            outcome.rows_changed = work.rows_changed
+            outcome.rows_changed, outcome.shape = work.rows_changed, work.shape
             if write is None:
                 # Everything that changed was changed back.
                 decision = replace(plan.decision, action="NO_DATA")

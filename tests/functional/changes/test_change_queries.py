@@ -99,7 +99,7 @@ class TestPeople:
         ]
         log = project.run_sql(
             "select id, name, change_action, change_is_update from {schema}.log "
-            "order by change_timestamp, change_version, id, change_diff",
+            "order by change_timestamp, change_table, change_version, id, change_diff",
             fetch="all",
         )
         assert [tuple(row) for row in log] == [
@@ -243,7 +243,8 @@ class TestClicks:
         dbt("run", "--vars", variables, "--select", "undo_redo", "redo")
         ordered = project.run_sql(
             "select user, clicks, change_action, change_is_update, change_diff "
-            "from {schema}.undo_redo order by change_timestamp, change_version, change_diff",
+            "from {schema}.undo_redo "
+            "order by change_timestamp, change_table, change_version, change_diff",
             fetch="all",
         )
         assert [tuple(row) for row in ordered] == [

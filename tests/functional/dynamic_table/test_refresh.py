@@ -147,7 +147,7 @@ class TestRefresh:
             "data_timestamp", "refresh_action", "refresh_mode", "refresh_trigger", "state",
             "reason_code", "reason", "frontier", "version", "fingerprint", "guard_verdict",
             "settings", "rows_inserted", "rows_deleted", "rows_changed_per_source", "statements",
-            "jobs", "started_at", "ended_at", "error", "engine_version",
+            "jobs", "started_at", "ended_at", "error", "engine_version", "shape",
         ]  # fmt: skip
         [(source, version)] = rows(
             project,

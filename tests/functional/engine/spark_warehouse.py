@@ -4,6 +4,7 @@ import re
 from datetime import UTC, datetime
 from typing import Any
 
+from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
@@ -40,6 +41,7 @@ class SparkWarehouse:
         try:
             found = self.session.sql(sql)
             return (found.selectExpr(*columns) if columns else found).collect()
-        except PySparkException as error:
+        except (PySparkException, Py4JJavaError) as error:
+            # What PySpark does not know, such as two writers at once, comes as it is.
             condition = _CONDITION.search(str(error))
             raise WarehouseError(condition.group(1) if condition else "", str(error)) from error

@@ -71,6 +71,7 @@ def test_what_is_not_incremental_says_why(shop: SparkShop) -> None:
         "select a, every(b > 0) as e from t group by a": "AGGREGATE_FUNCTION",
         "select a, sum(b) as s from t group by a having sum(b) > 1": "FLOAT_DECIDES",
         "select m from t": "TYPE_NOT_SUPPORTED",
+        "select max(struct(make_dt_interval(a) as i, a as a)).a as a from t": "TYPE_NOT_STORED",
         "select a, row_number() over (order by a) as r from t": "WINDOW_FUNCTION",
         "select a from t where a in (select a from t)": "SUBQUERY",
     }

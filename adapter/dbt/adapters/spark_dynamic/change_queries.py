@@ -10,6 +10,7 @@ from dbt.adapters.spark_dynamic.dynamic_tables import DynamicTables
 from dbt.adapters.spark_dynamic.errors import ChangesError
 from dbt.adapters.spark_dynamic.requests import result_settings
 from dbt.adapters.spark_dynamic.stream_positions import StreamPositions
+from dbt.adapters.spark_dynamic.unit_test_inputs import with_inputs
 from dbt.adapters.spark_dynamic.warehouse import DbtWarehouse
 from spark_dynamic.catalog import describe_query
 from spark_dynamic.changes.columns import ACTION, DIFF
@@ -89,27 +90,32 @@ class ChangeQueries:
         unique_key: Any = None,
         order_by: Any = None,
         deletes: str | None = None,
+        model: Any = None,
     ) -> str:
         """Return the table that a changelog adds up to."""
         with _reported():
             rows = str(changelog)
-            found = describe_query(DbtWarehouse(self._adapter), f"SELECT * FROM {rows}")
-            known = [column.name for column in found]
-            wanted = [name.lower() for name in _names(columns)]
-            unknown = set(wanted) - {name.lower() for name in known}
-            if unknown:
-                raise EngineError(
-                    "COLUMN_UNKNOWN",
-                    f"columns names {', '.join(sorted(unknown))}. Expected columns of the "
-                    f"changelog: {', '.join(known)}.",
-                )
-            shown = [c for c in own_columns(found) if not wanted or c.name.lower() in wanted]
+            if getattr(changelog, "is_cte", False) and _kind(model) != "unit_test":
+                raise _ephemeral(changelog)
+            every = with_inputs(self._adapter, model, rows)
+            found = describe_query(DbtWarehouse(self._adapter), every)
+            known = {column.name.lower() for column in found}
+            wanted, key, order = _names(columns), _names(unique_key), _names(order_by)
+            given = {"columns": wanted, "unique_key": key, "order_by": order}
+            for argument, names in given.items():
+                unknown = sorted({name.lower() for name in names} - known)
+                if unknown:
+                    raise EngineError(
+                        "COLUMN_UNKNOWN",
+                        f"{argument} names {', '.join(unknown)}. Expected columns of the "
+                        f"changelog: {', '.join(column.name for column in found)}.",
+                    )
+            chosen = {name.lower() for name in wanted}
+            shown = [c for c in own_columns(found) if not wanted or c.name.lower() in chosen]
             if unique_key:
-                names = [column.name for column in shown]
-                order = _names(order_by)
-                sql = latest(rows, names, _names(unique_key), order, deletes or "", known)
-            elif {DIFF, ACTION} & {name.lower() for name in known}:
-                sql = summed(rows, shown, DIFF in (name.lower() for name in known))
+                sql = latest(rows, shown, key, order, deletes or "", found)
+            elif {DIFF, ACTION} & known:
+                sql = summed(rows, shown, DIFF in known)
             else:
                 raise EngineError(
                     "CHANGELOG_NOT_KNOWN",
@@ -174,15 +180,19 @@ def _query(relation_or_sql: Any) -> str:
     """Return the query that is meant: a text, or all of a relation."""
     if _is_relation(relation_or_sql):
         if relation_or_sql.is_cte:
-            raise EngineError(
-                "CHANGES_OF_EPHEMERAL",
-                f"{relation_or_sql.identifier} is an ephemeral model, which is nowhere but in the "
-                "query that reads it. Make it a view, or give its query to changes().",
-            )
+            raise _ephemeral(relation_or_sql)
         name = TableName.of(relation_or_sql.schema, relation_or_sql.identifier)
         return f"SELECT * FROM {name.sql}"
     text = str(relation_or_sql).strip().removesuffix(";")
     return text if any(letter.isspace() for letter in text) else f"SELECT * FROM {text}"
+
+
+def _ephemeral(relation: Any) -> EngineError:
+    return EngineError(
+        "CHANGES_OF_EPHEMERAL",
+        f"{relation.identifier} is an ephemeral model, which is nowhere but in the query that "
+        "reads it. Make it a view, or give its query in parentheses instead.",
+    )
 
 
 def _mode(mode: Any) -> Mode:

@@ -11,6 +11,7 @@ from dbt_common.exceptions import DbtDatabaseError, DbtRuntimeError
 from dbt.adapters.spark_dynamic.dynamic_tables import DynamicTables
 from dbt.adapters.spark_dynamic.errors import RefreshError
 from dbt.adapters.spark_dynamic.requests import request_for
+from spark_dynamic.changes.layout import shapes
 from spark_dynamic.errors import EngineError, WarehouseError
 from spark_dynamic.names import TableName
 from spark_dynamic.refresh.explain import explain_refresh
@@ -43,7 +44,11 @@ class Operations:
         return text_table(["side", "copies", *found.columns], rows)
 
     def explain(self, model: str) -> agate.Table:
-        """Return what a refresh of one model would do, line by line."""
+        """Return what a refresh of one model would do, or how it reads changes, line by line."""
+        text = self._changes_in(model)
+        if shapes(text):
+            rows = [["changes", shape] for shape in shapes(text)]
+            return text_table(["part", "text"], [*rows, ["sql", text]])
         cycle, warehouse = self._tables.look()
         with reported():
             plan = plan_refresh(self._request(self._node(model)), cycle, warehouse)
@@ -96,6 +101,14 @@ class Operations:
             )
         return found[0]
 
+    def _changes_in(self, model: str) -> str:
+        """Return the compiled text of a model that is no dynamic table; "" if there is none."""
+        name = model.rpartition(".")[2]
+        for node in self._manifest.nodes.values():
+            if node.resource_type == "model" and name in (node.name, node.alias):
+                return "" if node in self._dynamic() else self._compiled(node).compiled_code or ""
+        return ""
+
     def _dynamic(self) -> list[Any]:
         return [
             node
@@ -123,14 +136,17 @@ class Operations:
         return str(TableName.of(node.schema, node.alias))
 
     def _request(self, node: Any) -> Request:
+        compiled = self._compiled(node)
+        relation = self._adapter.Relation.create_from(self._adapter.config, compiled)
+        text = compiled.compiled_code or ""
+        return request_for(self._adapter, compiled.to_dict(), relation, text, False)
+
+    def _compiled(self, node: Any) -> Any:
         """Compile a model as `dbt run` would."""
         from dbt.compilation import Compiler
 
         compiler: Any = Compiler(self._adapter.config)
-        compiled = compiler.compile_node(node, self._manifest, {}, write=False)
-        relation = self._adapter.Relation.create_from(self._adapter.config, compiled)
-        text = compiled.compiled_code or ""
-        return request_for(self._adapter, compiled.to_dict(), relation, text, False)
+        return compiler.compile_node(node, self._manifest, {}, write=False)
 
 
 def as_list(value: Any) -> list[str] | None:

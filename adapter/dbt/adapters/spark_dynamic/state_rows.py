@@ -50,6 +50,7 @@ def success_row(
         rows_inserted=outcome.rows_inserted or 0,
         rows_deleted=outcome.rows_deleted or 0,
         statements=len(outcome.statements),
+        shape=outcome.shape if plan.decision.action == "INCREMENTAL" else None,
         marks=marks,
         settled=settled,
     )

@@ -6,7 +6,9 @@ from typing import Any, Final
 
 from spark_dynamic.apply.commit import carrying
 from spark_dynamic.errors import WarehouseError
+from spark_dynamic.frontier.own_columns import append_to
 from spark_dynamic.frontier.state import (
+    STATE_COLUMNS,
     STATE_TABLE,
     KnownState,
     append_rows,
@@ -55,5 +57,9 @@ class StateStore:
         if not cycle.known.exists:
             warehouse.execute(f"CREATE SCHEMA IF NOT EXISTS {quote(self.table.schema)}")
             warehouse.execute(create_state_table(self.table))
-        with carrying(warehouse, state_metadata(cycle.known, cycle.events, lateness)):
-            warehouse.execute(append_rows(self.table, cycle.events))
+
+        def append() -> None:
+            with carrying(warehouse, state_metadata(cycle.known, cycle.events, lateness)):
+                warehouse.execute(append_rows(self.table, cycle.events))
+
+        append_to(warehouse, self.table, STATE_COLUMNS, append)

@@ -28,7 +28,7 @@ from spark_dynamic.refresh.cycle import Cycle
 if TYPE_CHECKING:
     from dbt.adapters.spark_dynamic.impl import SparkDynamicAdapter
 
-_COLUMNS = ["stream", "consumer", "state", "position", "consumed at", "time left"]
+_COLUMNS = ["stream", "consumer", "state", "position", "consumed at", "shape", "time left"]
 _NOW_ROW = "new: the next run takes the stream from its start"
 
 
@@ -64,7 +64,7 @@ class StreamOperations:
             state = self._state(stream, taken, cycle, warehouse)
             return [*shown, state, *self._at(taken.end, taken, cycle, warehouse)]
         except (EngineError, WarehouseError) as error:
-            return [*shown, str(error).splitlines()[0], "", "", ""]
+            return [*shown, str(error).splitlines()[0], "", "", "", ""]
 
     def _state(self, stream: Stream, taken: Taken, cycle: Cycle, warehouse: DbtWarehouse) -> str:
         if taken.fingerprint != stream.fingerprint:
@@ -77,12 +77,13 @@ class StreamOperations:
         self, position: Position | None, taken: Taken | None, cycle: Cycle, warehouse: DbtWarehouse
     ) -> list[str]:
         if position is None:
-            return ["before the first change", "", "not limited"]
+            return ["before the first change", "", "", "not limited"]
         lost_at = stale_at(position, cycle, warehouse)
         left = "not limited"
         if lost_at is not None:
             left = format_duration(lost_at - cycle.data_timestamp)
-        return [shown_position(position), stamp(taken.taken_at) if taken else "", left]
+        then = [stamp(taken.taken_at), taken.shape] if taken else ["", ""]
+        return [shown_position(position), *then, left]
 
     def move(self, consumer: str, stream: str | None, to: Any) -> agate.Table:
         """Let a consumer go on from a point; what it has not consumed before it, it never will."""

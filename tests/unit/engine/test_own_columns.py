@@ -1,0 +1,54 @@
+"""Tables of ours that an earlier version made get the columns that they lack."""
+
+from typing import Any
+
+import pytest
+
+from spark_dynamic.errors import WarehouseError
+from spark_dynamic.frontier.own_columns import append_to
+from spark_dynamic.names import TableName
+
+TABLE = TableName("shop", "list")
+COLUMNS = {"a": "INT", "b": "STRING", "c": "ARRAY<STRING>"}
+
+
+class Catalog:
+    """A table with some columns; an append needs all of ours."""
+
+    def __init__(self, *columns: str) -> None:
+        self.columns = list(columns)
+        self.log: list[str] = []
+
+    def append(self) -> None:
+        self.log.append("append")
+        if set(self.columns) < set(COLUMNS):
+            raise WarehouseError("UNRESOLVED_COLUMN", "no such column")
+        if "x" in self.columns:
+            raise WarehouseError("OTHER", "no")
+
+    def rows(self, sql: str) -> list[dict[str, Any]]:
+        return [{"col_name": name, "data_type": "int"} for name in self.columns]
+
+    def execute(self, sql: str) -> None:
+        self.log.append(sql)
+        self.columns = list(COLUMNS)
+
+
+def test_missing_columns_are_added() -> None:
+    catalog = Catalog("a")
+    append_to(catalog, TABLE, COLUMNS, catalog.append)  # type: ignore[arg-type]
+    added = "ALTER TABLE `shop`.`list` ADD COLUMNS (`b` STRING, `c` ARRAY<STRING>)"
+    assert catalog.log == ["append", added, "append"]
+
+
+def test_a_table_that_has_them_is_asked_nothing() -> None:
+    catalog = Catalog(*COLUMNS)
+    append_to(catalog, TABLE, COLUMNS, catalog.append)  # type: ignore[arg-type]
+    assert catalog.log == ["append"]
+
+
+def test_what_else_goes_wrong_is_told() -> None:
+    catalog = Catalog(*COLUMNS, "x")
+    with pytest.raises(WarehouseError, match="no"):
+        append_to(catalog, TABLE, COLUMNS, catalog.append)  # type: ignore[arg-type]
+    assert catalog.log == ["append"]
