@@ -43,6 +43,12 @@ class Cut:
         """Tell whether an upstream's contents depend on the time."""
         return any(taken.record.clock for taken in self.upstreams.values())
 
+    def clock_until(self) -> datetime | None:
+        """Return until when the upstreams stay right as time goes by; None if only at the cut."""
+        clocked = [taken.record for taken in self.upstreams.values() if taken.record.clock]
+        known = [record.clock_until for record in clocked if record.clock_until]
+        return min(known, default=None) if len(known) == len(clocked) else None
+
 
 @dataclass(frozen=True)
 class Waiting:
@@ -95,7 +101,7 @@ def _is_valid_at(upstream: Upstream, moment: datetime, pin_at: PinAt, same_rows:
     if not upstream.records:
         return False
     record = upstream.records[0].record
-    if record.clock and record.clock != moment:
+    if not record.holds_at(moment):
         return False
     return all(same_rows(pin, pin_at(pin.table, moment)) for pin in record.frontier)
 
@@ -116,7 +122,7 @@ def _cut_at(
     taken: dict[TableName, Recorded] = {}
     for upstream in upstreams:
         found = next((r for r in upstream.records if r.record.data_timestamp <= moment), None)
-        if found is None or (found.record.clock and found.record.clock != moment):
+        if found is None or not found.record.holds_at(moment):
             return None
         taken[upstream.storage] = found
     # The pins that were made for this very moment are the cut; the first one wins.
