@@ -25,7 +25,7 @@ from spark_dynamic.clock import stamp
 from spark_dynamic.duration import format_duration
 from spark_dynamic.errors import EngineError
 from spark_dynamic.frontier.compare import touches_columns
-from spark_dynamic.frontier.cut import Cut
+from spark_dynamic.frontier.cut import Cut, is_same_commit
 from spark_dynamic.frontier.history import between, replaces_all
 from spark_dynamic.frontier.record import Pin, Record
 from spark_dynamic.names import TableName
@@ -75,6 +75,8 @@ class WindowLog:
         Raises EngineError if they do not simply follow them.
         """
         seen_then = self._recorded(record)
+        if all(is_same_commit(pin, self._end[table]) for table, pin in seen_then.items()):
+            return Log("", None)
         # What is too old by now need not be read, and may be gone.
         by_now = self._at(self.oldest)
         start = {

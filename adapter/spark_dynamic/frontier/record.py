@@ -82,6 +82,8 @@ class Record:
     clock: datetime | None = None
     # Until when (exclusive) they stay as they are nevertheless; None if not at all.
     clock_until: datetime | None = None
+    # Whether they depend on every commit of the sources: a change that was taken back is one, too.
+    by_commit: bool = False
     fingerprint: str = ""
     # The form of the storage: which hidden columns it has, and what they hold.
     state: dict[str, Any] = field(default_factory=dict)

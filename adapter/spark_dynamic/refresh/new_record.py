@@ -51,6 +51,7 @@ def new_record(plan: Plan, cycle: Cycle, attempt: str) -> Record:
         trigger=request.trigger if plan.stored else "CREATION",
         clock=clock,
         clock_until=until,
+        by_commit=plan.slide is not None or cut.by_commit(),
         fingerprint=before.fingerprint if keeps and before else found,
         state=plan.state,
         distrusted=plan.distrusted or (before.distrusted if before else ""),

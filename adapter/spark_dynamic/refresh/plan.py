@@ -16,7 +16,7 @@ from spark_dynamic.apply.storage import (
 from spark_dynamic.apply.view import CONFIG_PROPERTY, has_applied
 from spark_dynamic.catalog import describe_query
 from spark_dynamic.config import RefreshMode
-from spark_dynamic.frontier.cut import Cut, Upstream, Waiting, choose_cut
+from spark_dynamic.frontier.cut import Cut, Upstream, Waiting, choose_cut, is_same_commit
 from spark_dynamic.frontier.record import Pin, Record, StoredColumn, Verdict
 from spark_dynamic.names import TableName
 from spark_dynamic.refresh.aging import kept_until
@@ -328,7 +328,9 @@ def has_moved(
         return True
     for table, pin in cut.pins.items():
         old = record.pin_of(table)
-        if old is None or not cycle.same_rows(warehouse, old, pin):
+        if old is None or (record.by_commit and not is_same_commit(old, pin)):
+            return True
+        if not cycle.same_rows(warehouse, old, pin):
             return True
     return False
 

@@ -15,7 +15,6 @@ from spark_dynamic.refresh.cycle import Cycle
 from spark_dynamic.refresh.decide import Findings, decide
 from spark_dynamic.refresh.plan import (
     Plan,
-    changed_sources,
     changes_in_place,
     config_changes_since,
     has_moved,
@@ -55,16 +54,14 @@ def plan_window(request: Request, cut: Cut, cycle: Cycle, warehouse: Warehouse) 
     )
     is_kept = not (invalid or config_changes or request.full_refresh or is_behind)
     if record is not None and stored is not None and is_kept:
-        changed = changed_sources(analysis, verdict, record, cut, cycle, warehouse)
         try:
-            slide = _slide(log, stored, record, bool(changed), cut, warehouse)
+            slide = _slide(log, stored, record, cut, warehouse)
         except EngineError as error:
             if error.code not in _NOT_CONTINUED:
                 raise
             invalid = Reason(error.code, error.sentence)
-        changed = tuple(name for name, is_new in (
-            ("new changes", slide.added), ("changes that are too old", slide.ages),
-        ) if is_new)  # fmt: skip
+        named = {"new changes": slide.added, "changes that are too old": slide.ages}
+        changed = tuple(name for name, is_there in named.items() if is_there)
     findings = Findings(
         is_stored=stored is not None,
         full_refresh=request.full_refresh,
@@ -114,15 +111,10 @@ def _check_repeatable(analysis: Analysis, refusal: Reason | None) -> None:
 
 
 def _slide(
-    log: WindowLog,
-    stored: Stored,
-    record: Record,
-    has_changed: bool,
-    cut: Cut,
-    warehouse: Warehouse,
+    log: WindowLog, stored: Stored, record: Record, cut: Cut, warehouse: Warehouse
 ) -> Slide:
     """Find out what comes and what goes, and until when the window then stays as it is."""
-    found = log.since(record) if has_changed else Log("", None)
+    found = log.since(record)
     until, ages = record.clock_until, False
     interval = cut.data_timestamp - log.oldest
     if not record.holds_at(cut.data_timestamp):
