@@ -111,6 +111,13 @@ class ChangeQueries:
         """Return the table that a changelog adds up to."""
         with _reported():
             rows = str(changelog)
+            if self._tables.windows.is_one(rows):
+                raise EngineError(
+                    "CHANGES_NOT_MAINTAINED",
+                    "integrate() cannot take changes() inside of a dynamic_table, whose columns "
+                    "are not known before they are kept. Keep the changes in one model, and let "
+                    "another one integrate them.",
+                )
             found = describe_query(DbtWarehouse(self._adapter), f"SELECT * FROM {rows}")
             known = [column.name for column in found]
             wanted = [name.lower() for name in _names(columns)]

@@ -25,6 +25,11 @@ class ChangeWindows:
             self._defined.setdefault(model, {})[name] = window
         return name
 
+    def is_one(self, sql: str) -> bool:
+        """Tell whether a text is the name of a window."""
+        with self._lock:
+            return any(name.sql == sql for known in self._defined.values() for name in known)
+
     def of(self, request: Request) -> Windows:
         """Return the windows that a model's text reads; it may have been compiled before."""
         with self._lock:
