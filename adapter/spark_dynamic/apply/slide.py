@@ -33,7 +33,12 @@ class Slide:
 
 def younger(select: str, oldest: datetime) -> str:
     """Return the changes of a redo log that are not too old."""
-    return f"SELECT * FROM (\n{select}\n) WHERE {TIMESTAMP} > {literal(oldest)}"
+    return f"SELECT * FROM (\n{select}\n) WHERE {is_younger(oldest)}"
+
+
+def is_younger(oldest: datetime) -> str:
+    """Return the condition that a change is not too old."""
+    return f"{TIMESTAMP} > {literal(oldest)}"
 
 
 def stored_ages(storage: TableName, version: int, oldest: datetime) -> str:

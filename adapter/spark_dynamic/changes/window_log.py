@@ -8,7 +8,7 @@ read counts by the commits of its storage, not by its data timestamps.
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from spark_dynamic.apply.slide import younger
@@ -42,6 +42,8 @@ class Log:
 
     select: str
     first: datetime | None
+    # Changes after this moment are there.
+    since: datetime
 
 
 class WindowLog:
@@ -62,12 +64,13 @@ class WindowLog:
         """Return all changes of the window. Raises EngineError if history does not reach."""
         begin = self._begin(self.oldest)
         try:
-            return self._log(self._at(begin))
+            return replace(self._log(self._at(begin)), since=begin)
         except EngineError as error:
             if error.code != "COLUMNS_CHANGED" or self._window.bound == STRICT:
                 raise
         # Columns are as they are now since then.
-        return self._log(self._at(max(begin, self._columns_changed())))
+        begin = max(begin, self._columns_changed())
+        return replace(self._log(self._at(begin)), since=begin)
 
     def since(self, record: Record) -> Log:
         """Return the changes that came after those of a record.
@@ -76,7 +79,7 @@ class WindowLog:
         """
         seen_then = self._recorded(record)
         if all(is_same_commit(pin, self._end[table]) for table, pin in seen_then.items()):
-            return Log("", None)
+            return Log("", None, record.data_timestamp)
         # What is too old by now need not be read, and may be gone.
         by_now = self._at(self.oldest)
         start = {
@@ -100,7 +103,8 @@ class WindowLog:
         select = redo_log(question, found, self._cycle, self._warehouse)
         if len(fresh) < len(steps):
             select = younger(select, self.oldest)
-        return Log(select, min((step.timestamp for step in fresh), default=None))
+        first = min((step.timestamp for step in fresh), default=None)
+        return Log(select, first, self.oldest)
 
     def _check_kept(self, steps: Iterable[Step], start: Position) -> None:
         """Refuse commits whose files may be gone: Spark would find out in the middle."""

@@ -31,7 +31,7 @@ class Windows:
     def plans(self, cycle: Cycle, warehouse: Warehouse) -> list[Plan]:
         """Return what a refresh of each window would do; nothing if they have to wait."""
         cut = self._cut(cycle, warehouse)
-        return [plan_window(r, cut, cycle, warehouse) for r in self._requests()] if cut else []
+        return [plan_window(r, cut, cycle, warehouse) for r in self.requests()] if cut else []
 
     def refresh(self, cycle: Cycle, warehouse: Warehouse) -> Iterator[Outcome]:
         """Refresh the windows one by one; nothing happens if they have to wait."""
@@ -42,10 +42,11 @@ class Windows:
         def plan(request: Request, cycle: Cycle, warehouse: Warehouse) -> Plan:
             return plan_window(request, cut, cycle, warehouse)
 
-        for request in self._requests():
+        for request in self.requests():
             yield run_plan(plan(request, cycle, warehouse), cycle, warehouse, plan)
 
-    def _requests(self) -> Iterator[Request]:
+    def requests(self) -> Iterator[Request]:
+        """Yield what is asked of each window."""
         for window in self.windows:
             yield window_request(self.request, window)
 
@@ -87,7 +88,7 @@ class Windows:
 
     def _check_built(self, waiting: Waiting, cycle: Cycle, warehouse: Warehouse) -> None:
         """Refuse to go on without windows: the model could not be read."""
-        for request in self._requests():
+        for request in self.requests():
             if find_stored(request.view, cycle, warehouse) is None:
                 names = ", ".join(map(str, waiting.upstreams))
                 raise EngineError(

@@ -152,6 +152,14 @@ class TestWindows:
         results = dbt("run", "--select", "recent", "--empty")
         assert actions(results) == {"recent": "FULL/EMPTY_RUN"}
 
+    def test_a_model_that_becomes_a_view_leaves_none(self, project):
+        text = "{{ config(materialized='view') }} select 1 as id"
+        write_file(text, project.project_root, "models", "counted.sql")
+        dbt("run", "--select", "counted")
+        assert kept(project, "counted") == []
+        found = project.run_sql("show tables in {schema}", fetch="all")
+        assert not [row[1] for row in found if row[1].startswith("counted__")]
+
     @pytest.mark.parametrize(
         ("since", "message"),
         [("5", "CHANGES_POINT_FIXED"), ("'8 days'", "CHANGES_WINDOW_TOO_LONG")],

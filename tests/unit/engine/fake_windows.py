@@ -25,6 +25,7 @@ from spark_dynamic.refresh.cycle import Cycle
 from spark_dynamic.refresh.plan import plan_refresh
 from spark_dynamic.refresh.request import Request
 from spark_dynamic.refresh.run import Outcome, run_plan
+from spark_dynamic.refresh.verify import verify
 from spark_dynamic.refresh.windows import Windows, drop_unread
 from spark_dynamic.sql.dialect import SparkDynamic
 from spark_dynamic.warehouse import Column
@@ -220,6 +221,9 @@ class WindowShop(Shop):
     def is_kept_right(self) -> bool:
         """Tell whether every window holds what it should, and the model what its query gives."""
         kept = all(self.rows(self.name(n)) == self.wanted(n) for n in range(len(self.windows)))
+        cycle, session = self.open_cycle(), WindowWarehouse(self.spark)
+        for request in Windows(self.request("recent"), tuple(self.windows)).requests():
+            assert verify(request, cycle, session).is_equal == kept
         return kept and self.rows("shop.recent") == self.rows(f"({self.models['recent']})")
 
     def wanted(self, number: int = 0, since: datetime | None = None) -> Counter[Row]:

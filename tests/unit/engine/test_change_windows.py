@@ -4,12 +4,22 @@ from datetime import timedelta
 
 import pytest
 from fake_shop import said
-from fake_windows import DEAR, HOUR, NAMED, TOTALS, built, window_shop, with_rows
+from fake_windows import (
+    DEAR,
+    HOUR,
+    NAMED,
+    TOTALS,
+    WindowWarehouse,
+    built,
+    window_shop,
+    with_rows,
+)
 
 from spark_dynamic.changes.asked import ChangeRead, Mode
 from spark_dynamic.changes.window import window_of
 from spark_dynamic.errors import EngineError
 from spark_dynamic.names import TableName
+from spark_dynamic.refresh.verify import verify
 from spark_dynamic.refresh.windows import Windows
 
 DAY = timedelta(days=1)
@@ -220,6 +230,16 @@ def test_a_window_that_somebody_wrote_to_is_built_anew() -> None:
     shop.spark.write(str(storage.name)).append(storage.newest.rows[0])
     assert shop.actions()[0] == "REINITIALIZE/FOREIGN_COMMIT"
     assert shop.is_kept_right()
+
+
+def test_verify_compares_a_window_with_the_histories() -> None:
+    shop = with_rows()
+    storage = shop.storage(shop.name()[5:])
+    [asked] = Windows(shop.request("recent"), tuple(shop.windows)).requests()
+    assert verify(asked, shop.open_cycle(), WindowWarehouse(shop.spark)).is_equal
+    shop.spark.write(str(storage.name)).append(storage.newest.rows[0])
+    found = verify(asked, shop.open_cycle(), WindowWarehouse(shop.spark))
+    assert [(copies, row[0]) for copies, row in found.differing] == [(1, 3)]
 
 
 def test_a_window_that_somebody_dropped_is_built_anew() -> None:

@@ -35,7 +35,11 @@ class Operations:
         """Return the differing rows: where they are, how many copies, and their values."""
         cycle, warehouse = self._tables.look()
         with reported():
-            found = verify(self._request(self._node(model)), cycle, warehouse)
+            request = self._request(self._node(model))
+            found = verify(request, cycle, warehouse)
+            for window in self._tables.windows.of(request).requests():
+                # What the model was computed from has to be right, too.
+                found = found if found.differing else verify(window, cycle, warehouse)
         rows = [
             ["only in the table" if copies > 0 else "only in the query", abs(copies), *values]
             for copies, values in found.differing
