@@ -80,8 +80,10 @@ class WindowLog:
         seen_then = self._recorded(record)
         if all(is_same_commit(pin, self._end[table]) for table, pin in seen_then.items()):
             return Log("", None, record.data_timestamp)
-        # What is too old by now need not be read, and may be gone.
-        by_now = self._at(self.oldest)
+        by_now: Position = {}
+        if record.data_timestamp < self.oldest:
+            # What is too old by now need not be read, and may be gone.
+            by_now = self._at(self.oldest)
         start = {
             table: max(pin, by_now.get(table, pin), key=lambda pin: pin.version)
             for table, pin in seen_then.items()

@@ -19,6 +19,7 @@ from sqlglot import exp
 
 from spark_dynamic.changes.asked import ChangeRead, Mode
 from spark_dynamic.changes.window import Window
+from spark_dynamic.frontier.history import records
 from spark_dynamic.frontier.record import Record
 from spark_dynamic.names import TableName
 from spark_dynamic.refresh.cycle import Cycle
@@ -232,7 +233,7 @@ class WindowShop(Shop):
         record: Record = self.record(self.name(number).removeprefix("shop."))
         oldest = since or record.data_timestamp - window.interval
         found: Counter[Row] = Counter()
-        for before, after, version, moment in self._steps(record):
+        for before, after, version, moment in self._steps(window, record):
             if moment <= oldest:
                 continue
             old, new = (Counter(self._query(window.read.sql, at)) for at in (before, after))
@@ -243,10 +244,15 @@ class WindowShop(Shop):
                 found[(*row, "DELETE", *stamp, -1)] += copies
         return found
 
-    def _steps(self, record: Record) -> Iterator[tuple[dict, dict, int, datetime]]:
+    def _steps(self, window: Window, record: Record) -> Iterator[tuple[dict, dict, int, datetime]]:
         """Go through all kept commits of the sources in their order."""
-        logs = {pin.table: self.spark.table(str(pin.table)) for pin in record.frontier}
-        ends = {pin.table: pin.version for pin in record.frontier}
+        read = set(re.findall(r"shop\.\w+", window.read.sql))
+        ends = {pin.table: pin.version for pin in record.frontier if str(pin.table) in read}
+        for storage, attempt in record.upstreams.items():
+            found = records(self.spark.table(storage).commits)
+            [commit] = [one.commit for one in found if one.record.attempt == attempt]
+            ends[TableName.parse(storage)] = commit.version
+        logs = {table: self.spark.table(str(table)) for table in ends}
         position = {table: log.commits[0].version for table, log in logs.items()}
         commits = [
             (commit.timestamp, str(table), commit.version, table)
@@ -261,7 +267,8 @@ class WindowShop(Shop):
 
     def _query(self, sql: str, versions: dict[TableName, int]) -> list[Row]:
         for table, version in versions.items():
-            sql = re.sub(rf"\b{re.escape(str(table))}\b", f"{table} VERSION AS OF {version}", sql)
+            name = str(table).removesuffix("__dyn")
+            sql = re.sub(rf"\b{re.escape(name)}\b", f"{table} VERSION AS OF {version}", sql)
         return WindowWarehouse(self.spark)._ask(sql)[1]
 
 

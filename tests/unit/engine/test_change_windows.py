@@ -87,6 +87,15 @@ def test_a_commit_that_no_row_shows_moves_only_the_record() -> None:
     assert shop.is_kept_right()
 
 
+def test_maintenance_of_a_source_moves_only_the_records() -> None:
+    shop = with_rows()
+    shop.spark.write("shop.orders").optimize()
+    outcomes = shop.go()
+    assert [said(outcome) for outcome in outcomes] == ["NO_DATA", "NO_DATA"]
+    assert all(outcome.plan.moves_record for outcome in outcomes)
+    assert shop.is_kept_right()
+
+
 def test_a_direct_read_beside_it_sees_the_same_cut() -> None:
     shop = built()
     shop.text = "select count(*) as n, (select count(*) from shop.orders) as all_rows from {0}"

@@ -40,6 +40,27 @@ def test_random_days(seed: int) -> None:
         assert shop.is_kept_right(), (seed, sql)
 
 
+@pytest.mark.parametrize("seed", range(8))
+def test_random_days_over_a_dynamic_table(seed: int) -> None:
+    """Alone, and beside a table whose commits come in between."""
+    rng = random.Random(seed)
+    shop = window_shop()
+    shop.models["totals"] = TOTALS
+    shop.refresh("totals")
+    shop.spark.tick(2 * 3600)
+    joined = "select t.total, p.name from shop.totals t join shop.people p on t.customer = p.id"
+    sql = rng.choice((joined, "select customer, total from shop.totals where total > 9"))
+    shop.keep(sql, timedelta(minutes=rng.choice((5, 60))))
+    for number in range(100, 110):
+        for _ in range(rng.randint(0, 2)):
+            change(shop, rng, number)
+        cycle = shop.open_cycle()
+        if number == 100 or rng.random() < 0.7:
+            shop.refresh("totals", cycle)
+        shop.go(cycle, full_refresh=rng.random() < 0.1)
+        assert shop.is_kept_right(), (seed, sql)
+
+
 def change(shop: WindowShop, rng: random.Random, number: int) -> None:
     shop.spark.tick(rng.choice((1, 60, 600, 1500)))
     table = rng.choice(("shop.orders", "shop.orders", "shop.people"))

@@ -68,6 +68,20 @@ def test_a_model_is_refreshed_after_its_windows(shop: WindowsShop) -> None:
     assert shop.run() == {"recent": "NO_DATA"}
 
 
+def test_a_table_is_not_quiet_as_long_as_rows_can_age(shop: WindowsShop) -> None:
+    shop.model("recent", "select id from {changes}")
+    shop.run()
+    shop.spark.write("shop.orders").append((2, 10, 9))
+    shop.run()
+    for _ in range(3):
+        assert shop.run(after=300) == {"recent": "NO_DATA"}
+    assert shop.run(after=3600)["recent"].startswith("FULL +0 -1")
+    for _ in range(3):
+        assert shop.run(after=300) == {"recent": "NO_DATA"}
+    # Without rows there is nothing that could age, so nothing is asked for it.
+    assert not [sql for sql in shop.statements["recent"] if "`recent" in sql]
+
+
 def test_compiling_opens_no_cycle_and_writes_nothing(shop: WindowsShop) -> None:
     shop.model("recent", "select id from {changes}")
     adapter = shop.adapter()
