@@ -40,6 +40,7 @@ OWN_CONFIGS: Final = (
     "history_retention",
     "suspend_after",
     "immutable_functions",
+    "max_changes_window",
 )
 
 _FUNCTION_NAME: Final = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*){0,2}")
@@ -92,6 +93,7 @@ class DynamicTableConfig:
     history_retention: timedelta = timedelta(days=30)
     suspend_after: int = 5
     immutable_functions: tuple[str, ...] = ()
+    max_changes_window: timedelta = timedelta(days=7)
 
 
 def parse_config(raw: Mapping[str, Any]) -> tuple[DynamicTableConfig, list[ConfigProblem]]:
@@ -124,6 +126,9 @@ def parse_config(raw: Mapping[str, Any]) -> tuple[DynamicTableConfig, list[Confi
         ),
         suspend_after=reader.read("suspend_after", _count, default.suspend_after),
         immutable_functions=reader.read("immutable_functions", _function_names, ()),
+        max_changes_window=reader.read(
+            "max_changes_window", _duration, default.max_changes_window
+        ),
     )
     return config, reader.problems
 
@@ -140,6 +145,13 @@ def _target_lag(value: Any) -> timedelta | Literal["downstream"]:
         return parse_duration(value)
     except ValueError:
         raise Expected(f"{EXPECTED_DURATION}, or '{DOWNSTREAM}'") from None
+
+
+def _duration(value: Any) -> timedelta:
+    try:
+        return parse_duration(value)
+    except ValueError:
+        raise Expected(EXPECTED_DURATION) from None
 
 
 def _count(value: Any) -> int:

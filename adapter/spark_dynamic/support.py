@@ -119,6 +119,10 @@ _SENTENCES = {
     "SOURCE_REPLACED": "{detail} was dropped and created again.",
     "STORAGE_FORM": "The storage was built without what an incremental refresh needs.",
     "UPSTREAM_REBUILT": "{detail} was built anew, with another table behind it.",
+    "CHANGES_OUT_OF_ORDER": (
+        "{detail} has a commit that belongs before changes of other tables which the window "
+        "already shows, so its changes are put in order anew."
+    ),
     "HISTORY_LOST": "The history of {detail} no longer reaches back to the last refresh.",
 }
 

@@ -10,11 +10,12 @@
     {{ return({'relations': []}) }}
   {%- endif -%}
 
+  {#- It comes first: the changes that a query reads are there from here on. -#}
+  {%- set refresh = adapter.dynamic_table_plan(request) -%}
+
   {%- if config.get('contract').enforced -%}
     {%- do get_assert_columns_equivalent(compiled_code) -%}
   {%- endif -%}
-
-  {%- set refresh = adapter.dynamic_table_plan(request) -%}
 
   {%- if refresh.writes -%}{{ run_hooks(pre_hooks) }}{%- endif -%}
   {%- set response = adapter.dynamic_table_run(refresh) -%}

@@ -39,6 +39,7 @@ def test_defaults() -> None:
         history_retention=timedelta(days=30),
         suspend_after=5,
         immutable_functions=(),
+        max_changes_window=timedelta(days=7),
     )
 
 
@@ -92,6 +93,7 @@ def test_null_is_the_default_and_foreign_keys_are_left_alone() -> None:
         ("suspend_after", 12, "suspend_after", 12),
         ("suspend_after", " 3 ", "suspend_after", 3),
         ("immutable_functions", "My_Mask", "immutable_functions", ("my_mask",)),
+        ("max_changes_window", "90 minutes", "max_changes_window", timedelta(minutes=90)),
         (
             "immutable_functions",
             ["tools.F", "cat.tools.g", "TOOLS.f"],
@@ -184,6 +186,8 @@ DIRECTORY = "a directory such as '/data/warehouse' or 's3a://bucket/path'"
         ("history_retention", "59 minutes", RETENTION),
         ("history_retention", "forever", RETENTION),
         ("history_retention", 30, RETENTION),
+        ("max_changes_window", "0 days", "a duration such as '5 minutes'"),
+        ("max_changes_window", 7, "a duration such as '5 minutes'"),
         ("suspend_after", -1, FAILURES),
         ("suspend_after", True, FAILURES),
         ("suspend_after", 2.0, FAILURES),

@@ -3,10 +3,14 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
+from typing import Final
 
 from spark_dynamic.frontier.record import Pin
 from spark_dynamic.names import TableName
 
+# What happens if history does not reach back to a point: an error, or the earliest one instead.
+STRICT: Final = "strict"
+AT_LEAST: Final = "at_least"
 # A version of every table that is read: base tables, and the storages of dynamic tables.
 Position = Mapping[TableName, Pin]
 

@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from spark_dynamic.changes.asked import ChangeRead, Position
+from spark_dynamic.changes.asked import AT_LEAST, STRICT, ChangeRead, Position
 from spark_dynamic.changes.question import sources_of
 from spark_dynamic.changes.retention import readable_since
 from spark_dynamic.clock import stamp
@@ -19,7 +19,6 @@ from spark_dynamic.refresh.analyse import Analysis
 from spark_dynamic.refresh.cycle import Cycle
 from spark_dynamic.warehouse import Commit, Warehouse
 
-STRICT, AT_LEAST = "strict", "at_least"
 _EXPECTED = (
     "Expected a version (a number), a timestamp such as '2026-01-31 12:00:00', an interval back "
     "from now such as '2 hours', or a position"
@@ -64,7 +63,7 @@ def position_at(
         )
     found = {table: cut.pins[table] for table in analysis.bases}
     for table, taken in cut.upstreams.items():
-        found[table] = _pin(table, taken.commit, cycle, warehouse)
+        found[table] = pin_of_commit(table, taken.commit, cycle, warehouse)
     return found
 
 
@@ -93,7 +92,7 @@ def position_of(asking: Asking, read: ChangeRead, cycle: Cycle, warehouse: Wareh
     earliest, table = _earliest(analysis, cycle, warehouse)
     if table is not None and moment < earliest:
         if asking.bound == STRICT:
-            raise _too_old(asking, f"{stamp(earliest)}, because of {table}")
+            raise too_old(asking, f"{stamp(earliest)}, because of {table}")
         moment = earliest
     return position_at(read, moment, cycle, warehouse)
 
@@ -132,19 +131,20 @@ def _version(
             f"{asking.name} is the version {asking.value}, but the newest version of {table} is "
             f"{newest.version}.",
         )
-    moment, oldest = _available(table, cycle, warehouse)
+    moment, oldest = available(table, cycle, warehouse)
     wanted = asking.value
     if wanted < oldest.version:
         if asking.bound == STRICT:
             when = f"version {oldest.version} of {table} ({stamp(moment)})"
-            raise _too_old(asking, when)
+            raise too_old(asking, when)
         wanted = oldest.version
     commit = cycle.commit_at(warehouse, table, wanted)
     assert commit is not None
-    return {table: _pin(table, commit, cycle, warehouse)}
+    return {table: pin_of_commit(table, commit, cycle, warehouse)}
 
 
-def _too_old(asking: Asking, earliest: str) -> EngineError:
+def too_old(asking: Asking, earliest: str) -> EngineError:
+    """Return the error of a point that history does not reach."""
     return EngineError(
         "POINT_TOO_OLD",
         f"{asking.name} is {asking.value!r}, which is too long ago: the earliest available point "
@@ -158,12 +158,12 @@ def _earliest(
 ) -> tuple[datetime, TableName | None]:
     """Return the earliest moment at which all tables can be read, and which of them sets it."""
     found = [
-        (_available(table, cycle, warehouse)[0], table)
+        (available(table, cycle, warehouse)[0], table)
         for table in sorted(analysis.tables(), key=str)
     ]
     for upstream in analysis.upstreams:
         # A refresh is named by its data timestamp, which is earlier than its commit.
-        kept = _available(upstream.storage, cycle, warehouse)[1].version
+        kept = available(upstream.storage, cycle, warehouse)[1].version
         stamps = [r.record.data_timestamp for r in upstream.records if r.commit.version >= kept]
         found = [(m, t) for m, t in found if t != upstream.storage]
         if stamps:
@@ -171,7 +171,7 @@ def _earliest(
     return max(found, default=(cycle.data_timestamp, None), key=lambda pair: pair[0])
 
 
-def _available(table: TableName, cycle: Cycle, warehouse: Warehouse) -> tuple[datetime, Commit]:
+def available(table: TableName, cycle: Cycle, warehouse: Warehouse) -> tuple[datetime, Commit]:
     """Return the earliest moment at which a table can be read, and its version then."""
     relation = cycle.catalog.relation(warehouse, table)
     since = readable_since(relation, cycle.data_timestamp)
@@ -182,7 +182,8 @@ def _available(table: TableName, cycle: Cycle, warehouse: Warehouse) -> tuple[da
     return history[-1].timestamp, history[-1]
 
 
-def _pin(table: TableName, commit: Commit, cycle: Cycle, warehouse: Warehouse) -> Pin:
+def pin_of_commit(table: TableName, commit: Commit, cycle: Cycle, warehouse: Warehouse) -> Pin:
+    """Return a table at the version that a commit made."""
     relation = cycle.catalog.relation(warehouse, table)
     assert relation is not None
     return Pin(table, relation.location, commit.version, commit.timestamp)

@@ -43,6 +43,16 @@ class Cut:
         """Tell whether an upstream's contents depend on the time."""
         return any(taken.record.clock for taken in self.upstreams.values())
 
+    def by_commit(self) -> bool:
+        """Tell whether an upstream's contents depend on every commit of its sources."""
+        return any(taken.record.by_commit for taken in self.upstreams.values())
+
+    def clock_until(self) -> datetime | None:
+        """Return until when the upstreams stay right as time goes by; None if only at the cut."""
+        clocked = [taken.record for taken in self.upstreams.values() if taken.record.clock]
+        known = [record.clock_until for record in clocked if record.clock_until]
+        return min(known, default=None) if len(known) == len(clocked) else None
+
 
 @dataclass(frozen=True)
 class Waiting:
@@ -69,7 +79,7 @@ def choose_cut(
     """
     bases, upstreams = list(bases), list(upstreams)
     if decided is not None and decided < now and (after is None or decided > after):
-        is_fresh = all(_is_valid_at(u, now, pin_at, _is_same_commit) for u in upstreams)
+        is_fresh = all(_is_valid_at(u, now, pin_at, is_same_commit) for u in upstreams)
         cut = None if is_fresh else _cut_at(decided, bases, upstreams, pin_at, same_rows, own)
         if cut is not None:
             return cut
@@ -86,7 +96,8 @@ def choose_cut(
     return Waiting(late)
 
 
-def _is_same_commit(one: Pin, other: Pin) -> bool:
+def is_same_commit(one: Pin, other: Pin) -> bool:
+    """Tell whether two pins are one version of one log."""
     return (one.log, one.version) == (other.log, other.version)
 
 
@@ -95,9 +106,10 @@ def _is_valid_at(upstream: Upstream, moment: datetime, pin_at: PinAt, same_rows:
     if not upstream.records:
         return False
     record = upstream.records[0].record
-    if record.clock and record.clock != moment:
+    if not record.holds_at(moment):
         return False
-    return all(same_rows(pin, pin_at(pin.table, moment)) for pin in record.frontier)
+    same = is_same_commit if record.by_commit else same_rows
+    return all(same(pin, pin_at(pin.table, moment)) for pin in record.frontier)
 
 
 def _older_moments(upstreams: list[Upstream], after: datetime | None) -> list[datetime]:
@@ -116,7 +128,7 @@ def _cut_at(
     taken: dict[TableName, Recorded] = {}
     for upstream in upstreams:
         found = next((r for r in upstream.records if r.record.data_timestamp <= moment), None)
-        if found is None or (found.record.clock and found.record.clock != moment):
+        if found is None or not found.record.holds_at(moment):
             return None
         taken[upstream.storage] = found
     # The pins that were made for this very moment are the cut; the first one wins.
@@ -131,6 +143,7 @@ def _cut_at(
         # A table is younger than this moment.
         return None
     for recorded in taken.values():
-        if not all(same_rows(pin, pins[pin.table]) for pin in recorded.record.frontier):
+        same = is_same_commit if recorded.record.by_commit else same_rows
+        if not all(same(pin, pins[pin.table]) for pin in recorded.record.frontier):
             return None
     return Cut(moment, pins, taken)

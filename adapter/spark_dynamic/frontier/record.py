@@ -12,6 +12,7 @@ from spark_dynamic.warehouse import Commit
 _KEY = "spark_dynamic_record"
 _FORMAT = 1
 _EMPTY_RUN = "spark_dynamic_empty_run"
+_CLOCKS = ("clock", "clock_until")
 
 
 @dataclass(frozen=True)
@@ -77,7 +78,12 @@ class Record:
     reason: str
     mode: str
     trigger: str
+    # The moment that the rows depend on, beside their sources; None if on none.
     clock: datetime | None = None
+    # Until when (exclusive) they stay as they are nevertheless; None if not at all.
+    clock_until: datetime | None = None
+    # Whether they depend on every commit of the sources: a change that was taken back is one, too.
+    by_commit: bool = False
     fingerprint: str = ""
     # The form of the storage: which hidden columns it has, and what they hold.
     state: dict[str, Any] = field(default_factory=dict)
@@ -88,6 +94,12 @@ class Record:
     def pin_of(self, table: TableName) -> Pin | None:
         """Return the version of a base table that this refresh saw."""
         return next((pin for pin in self.frontier if pin.table == table), None)
+
+    def holds_at(self, moment: datetime) -> bool:
+        """Tell whether the rows are right at a moment, as far as the clock goes."""
+        if self.clock is None or self.clock == moment:
+            return True
+        return self.clock_until is not None and self.clock < moment < self.clock_until
 
 
 @dataclass(frozen=True)
@@ -102,7 +114,8 @@ def write_record(record: Record) -> str:
     """Return the record as the commit's user metadata."""
     body = asdict(record)
     body["data_timestamp"] = stamp(record.data_timestamp)
-    body["clock"] = stamp(record.clock) if record.clock else None
+    for name in _CLOCKS:
+        body[name] = stamp(body[name]) if body[name] else None
     body["frontier"] = [write_pin(pin) for pin in record.frontier]
     return as_metadata({_KEY: _FORMAT, **body})
 
@@ -132,7 +145,8 @@ def read_record(commit: Commit) -> Record | None:
         if body.pop(_KEY) != _FORMAT:
             return None
         body["data_timestamp"] = read_stamp(body["data_timestamp"])
-        body["clock"] = read_stamp(body["clock"]) if body["clock"] else None
+        for name in _CLOCKS:
+            body[name] = read_stamp(body[name]) if body.get(name) else None
         body["frontier"] = tuple(read_pin(pin) for pin in body["frontier"])
         verdict = body["verdict"]
         body["verdict"] = Verdict(**{**verdict, "volatile": tuple(verdict["volatile"])})

@@ -1,6 +1,6 @@
 """What a refresh would do and why, before it does it."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from spark_dynamic.apply.groups import Groups
@@ -71,6 +71,20 @@ def explain_refresh(plan: RefreshPlan, cycle: Cycle, warehouse: Warehouse) -> li
         lines.append(Line("sql", plan.query))
     if upkeep.found is not None:
         lines.append(Line("delta", _delta(upkeep.found)))
+    return lines
+
+
+def explain_windows(plans: Iterable[RefreshPlan]) -> list[Line]:
+    """Return what would be done for the windows of changes that a model reads."""
+    lines = []
+    for plan in plans:
+        decision, slide = plan.decision, plan.slide
+        text = f"{plan.request.view}: {decision.action} {decision.reason.code}".strip()
+        if slide is not None and slide.ages:
+            text += ", changes are too old"
+        if slide is not None and slide.added:
+            text += ", changes are new"
+        lines.append(Line("changes", text))
     return lines
 
 

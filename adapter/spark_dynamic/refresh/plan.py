@@ -1,10 +1,12 @@
 """The plan of one refresh: everything is asked, nothing is written."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 
 from spark_dynamic.apply.groups import VISIBLE
+from spark_dynamic.apply.slide import Slide
 from spark_dynamic.apply.storage import (
     check_columns,
     storage_facts,
@@ -14,7 +16,7 @@ from spark_dynamic.apply.storage import (
 from spark_dynamic.apply.view import CONFIG_PROPERTY, has_applied
 from spark_dynamic.catalog import describe_query
 from spark_dynamic.config import RefreshMode
-from spark_dynamic.frontier.cut import Cut, Upstream, Waiting, choose_cut
+from spark_dynamic.frontier.cut import Cut, Upstream, Waiting, choose_cut, is_same_commit
 from spark_dynamic.frontier.record import Pin, Record, StoredColumn, Verdict
 from spark_dynamic.names import TableName
 from spark_dynamic.refresh.aging import kept_until
@@ -52,6 +54,8 @@ class Plan:
     maintenance: Maintenance | None = None
     # The fingerprint that is not to be trusted any more.
     distrusted: str = ""
+    # How a window of changes moves; None for every other table.
+    slide: Slide | None = None
 
     @property
     def state(self) -> dict[str, Any]:
@@ -96,8 +100,8 @@ def plan_refresh(request: Request, cycle: Cycle, warehouse: Warehouse) -> Plan:
     verdict = judge(request, analysis, record.verdict if record else None, cycle, warehouse)
     distrusted = record.distrusted if record else ""
     upkeep = Upkeep(request, analysis, verdict, distrusted, cycle, warehouse)
-    invalid = _invalid(request, stored, analysis, upkeep, cycle, warehouse)
-    config_changes = _config_changes(request, record)
+    invalid = why_invalid(request, stored, analysis, upkeep.is_cosmetic, cycle, warehouse)
+    config_changes = config_changes_since(record, request)
     after = record.data_timestamp if record else None
     if after and (invalid or config_changes or request.full_refresh):
         # A rebuild at the table's own cut is right, too.
@@ -107,7 +111,9 @@ def plan_refresh(request: Request, cycle: Cycle, warehouse: Warehouse) -> Plan:
     is_rebuilt_anyway = invalid or full or request.full_refresh
     # Comparing rows costs jobs: only where the answer decides.
     changed = (
-        () if is_rebuilt_anyway else _changed(analysis, verdict, record, cut, cycle, warehouse)
+        ()
+        if is_rebuilt_anyway
+        else changed_sources(analysis, verdict, record, cut, cycle, warehouse)
     )
     is_kept = record is not None and not is_rebuilt_anyway and not config_changes
     why_not, cheaper = None, None
@@ -125,10 +131,10 @@ def plan_refresh(request: Request, cycle: Cycle, warehouse: Warehouse) -> Plan:
         full_refresh_forbidden=request.full_refresh_forbidden,
         invalid=invalid,
         config_changes=config_changes,
-        changes_in_place=_changes_in_place(request, cycle, warehouse) if record else (),
+        changes_in_place=changes_in_place(request, cycle, warehouse) if record else (),
         always_full=full,
         waiting_for=tuple(str(u) for u in cut.upstreams) if isinstance(cut, Waiting) else (),
-        is_covered=_is_covered(cut, record, cycle, warehouse),
+        is_covered=is_covered(cut, record, cycle, warehouse),
         changed_sources=changed,
         not_incremental=why_not,
         cheaper_full=cheaper,
@@ -151,7 +157,7 @@ def plan_refresh(request: Request, cycle: Cycle, warehouse: Warehouse) -> Plan:
         return _with_query(plan, warehouse)
     if decision.action == "NO_DATA" and record and isinstance(cut, Cut):
         retention = request.config.history_retention
-        moves = record.text_hash != analysis.text_hash or _has_moved(
+        moves = record.text_hash != analysis.text_hash or has_moved(
             record, cut, retention, cycle, warehouse
         )
         return replace(plan, moves_record=moves)
@@ -181,22 +187,25 @@ def _cut(
     )
 
 
-def _invalid(
+def why_invalid(
     request: Request,
     stored: Stored | None,
     analysis: Analysis,
-    upkeep: Upkeep,
+    is_cosmetic: Callable[[Record], bool],
     cycle: Cycle,
     warehouse: Warehouse,
 ) -> Reason | None:
-    """Return why the stored table cannot be carried on, if so."""
+    """Return why the stored table cannot be carried on, if so.
+
+    `is_cosmetic` tells whether a changed text still means what a record was made from.
+    """
     if stored is None:
         return None
     tail = stored.tail
     if tail.problem or tail.newest is None:
         return reason(tail.problem, tail.detail)
     record = tail.newest.record
-    if record.text_hash != analysis.text_hash and not upkeep.is_cosmetic(record):
+    if record.text_hash != analysis.text_hash and not is_cosmetic(record):
         return reason("DEFINITION_CHANGED")
     if record.settings != request.settings:
         return reason("SETTINGS_CHANGED", _differences(record.settings, request.settings))
@@ -229,7 +238,8 @@ def _differences(old: dict[str, str], new: dict[str, str]) -> str:
     return ", ".join(f"{key} was {old.get(key)} and is {new.get(key)}" for key in keys)
 
 
-def _config_changes(request: Request, record: Record | None) -> tuple[str, ...]:
+def config_changes_since(record: Record | None, request: Request) -> tuple[str, ...]:
+    """Return what of the storage was configured otherwise."""
     if record is None:
         return ()
     now = storage_facts(request.config)
@@ -240,7 +250,7 @@ def _config_changes(request: Request, record: Record | None) -> tuple[str, ...]:
     )
 
 
-def _changes_in_place(request: Request, cycle: Cycle, warehouse: Warehouse) -> tuple[str, ...]:
+def changes_in_place(request: Request, cycle: Cycle, warehouse: Warehouse) -> tuple[str, ...]:
     """Return what the view does not know of yet; comments are no configuration."""
     view = cycle.catalog.relation(warehouse, request.view)
     if view is None or CONFIG_PROPERTY not in view.properties:
@@ -250,7 +260,7 @@ def _changes_in_place(request: Request, cycle: Cycle, warehouse: Warehouse) -> t
     return ("clustered_by, tblproperties or history_retention",)
 
 
-def _is_covered(
+def is_covered(
     cut: Cut | Waiting, record: Record | None, cycle: Cycle, warehouse: Warehouse
 ) -> bool:
     """Tell whether the stored table is already newer than this cut in any source."""
@@ -265,7 +275,7 @@ def _is_covered(
     )
 
 
-def _changed(
+def changed_sources(
     analysis: Analysis,
     verdict: Verdict,
     record: Record | None,
@@ -273,7 +283,7 @@ def _changed(
     cycle: Cycle,
     warehouse: Warehouse,
 ) -> tuple[str, ...]:
-    """Return what differs from what the stored table was computed from."""
+    """Return the sources that differ from what the stored table was computed from."""
     if record is None or isinstance(cut, Waiting):
         return ()
     same_columns = record.verdict.columns == verdict.columns
@@ -303,7 +313,7 @@ def _same_upstream(
     return cycle.same_rows(warehouse, old, new)
 
 
-def _has_moved(
+def has_moved(
     record: Record, cut: Cut, retention: timedelta, cycle: Cycle, warehouse: Warehouse
 ) -> bool:
     """Tell whether the record needs a newer cut, although the rows stay as they are.
@@ -312,13 +322,15 @@ def _has_moved(
     then not see from the old record that its contents are still right. And nothing may age out:
     neither the record nor a version that it names.
     """
-    if record.clock and record.clock != cut.data_timestamp:
+    if not record.holds_at(cut.data_timestamp):
         return True
     if cut.data_timestamp > kept_until(record, cut, retention):
         return True
     for table, pin in cut.pins.items():
         old = record.pin_of(table)
-        if old is None or not cycle.same_rows(warehouse, old, pin):
+        if old is None or (record.by_commit and not is_same_commit(old, pin)):
+            return True
+        if not cycle.same_rows(warehouse, old, pin):
             return True
     return False
 
@@ -332,10 +344,15 @@ def as_full(plan: Plan, why: Reason, warehouse: Warehouse, action: str = "FULL")
 
 def _with_query(plan: Plan, warehouse: Warehouse) -> Plan:
     """Complete a plan that writes: the text to run, its columns, the table to write to."""
-    request, record = plan.request, plan.record
-    query = request.sql
+    query = plan.request.sql
     if plan.verdict.passed and plan.cut and plan.analysis.query:
         query = pinned(plan.analysis.query, plan.cut.versions())
+    return with_query(plan, query, warehouse)
+
+
+def with_query(plan: Plan, query: str, warehouse: Warehouse) -> Plan:
+    """Complete a plan that writes what a text gives."""
+    request, record = plan.request, plan.record
     columns = stored_columns(describe_query(warehouse, query))
     check_columns(request.config, columns)
     decision, generation = plan.decision, plan.generation

@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from spark_dynamic.apply.view import Description
+from spark_dynamic.changes.window import Window
 from spark_dynamic.config import DynamicTableConfig
 from spark_dynamic.names import TableName
 
@@ -26,6 +27,8 @@ class Request:
     is_forced: bool = False
     # The data timestamp that the schedule chose; None leaves it to the cut.
     decided_at: datetime | None = None
+    # The changes that are kept, if the table is a window of changes.
+    window: Window | None = None
     comment: str | None = None
     column_comments: dict[str, str] = field(default_factory=dict)
 

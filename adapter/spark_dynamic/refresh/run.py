@@ -1,18 +1,19 @@
 """Running a plan: one commit, read back, then the view."""
 
 import uuid
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from spark_dynamic.apply.commit import carrying
 from spark_dynamic.apply.counts import rows_written
 from spark_dynamic.apply.groups import VISIBLE
+from spark_dynamic.apply.slide import slide_statement
 from spark_dynamic.apply.storage import (
     create_storage,
     generations,
     overwrite_storage,
     select_for_storage,
-    storage_facts,
     storage_name,
 )
 from spark_dynamic.apply.view import has_applied, show_storage
@@ -20,17 +21,21 @@ from spark_dynamic.changes.interval import Kind
 from spark_dynamic.config import OnConfigurationChange, RefreshMode
 from spark_dynamic.errors import EngineError, WarehouseError
 from spark_dynamic.frontier.history import changes_rows, records
-from spark_dynamic.frontier.record import Pin, Record, Recorded, empty_run_mark, write_record
+from spark_dynamic.frontier.record import Pin, Recorded, empty_run_mark, write_record
 from spark_dynamic.names import TableName
 from spark_dynamic.refresh.cycle import Cycle
 from spark_dynamic.refresh.incremental import Work, Write, incremental_statement
+from spark_dynamic.refresh.new_record import new_record, next_number
 from spark_dynamic.refresh.plan import Plan, as_full, plan_refresh
+from spark_dynamic.refresh.request import Request
 from spark_dynamic.refresh.self_check import what_differs
 from spark_dynamic.refresh.sources import beyond_travel, inserted, intervals
 from spark_dynamic.settings import holding
 from spark_dynamic.sql.pin import MODEL_PROPERTY
 from spark_dynamic.support import NotIncremental, reason
 from spark_dynamic.warehouse import Commit, Warehouse
+
+Planner = Callable[[Request, Cycle, Warehouse], Plan]
 
 _ATTEMPTS = 5
 # A directory left behind by a build that was killed: the next number is free.
@@ -75,7 +80,9 @@ class _Recording:
         self._warehouse.execute(sql)
 
 
-def run_plan(plan: Plan, cycle: Cycle, warehouse: Warehouse) -> Outcome:
+def run_plan(
+    plan: Plan, cycle: Cycle, warehouse: Warehouse, plan_again: Planner = plan_refresh
+) -> Outcome:
     """Do what a plan says. Another writer's commit in between makes it plan again."""
     outcome = Outcome(plan)
     recording = _Recording(warehouse, outcome.statements)
@@ -86,7 +93,7 @@ def run_plan(plan: Plan, cycle: Cycle, warehouse: Warehouse) -> Outcome:
         for name in (outcome.plan.storage, outcome.plan.request.view):
             cycle.catalog.forget(name)
         outcome.rows_deleted = None
-        outcome.plan = plan_refresh(outcome.plan.request, cycle, warehouse)
+        outcome.plan = plan_again(outcome.plan.request, cycle, warehouse)
     raise EngineError(
         "CONFLICT",
         f"Other writers were faster than this refresh of {plan.request.view} {_ATTEMPTS} times "
@@ -99,9 +106,10 @@ def _attempt(outcome: Outcome, cycle: Cycle, warehouse: Warehouse) -> bool:
     plan = outcome.plan
     if not plan.decision.writes and not plan.moves_record:
         return True
-    if plan.decision.action == "INCREMENTAL":
+    if plan.decision.action == "INCREMENTAL" and plan.slide is None:
         return _apply_changes(outcome, cycle, warehouse)
-    outcome.rows_deleted = _previous_rows(plan, warehouse) if plan.decision.writes else None
+    is_rebuilt = plan.decision.action in ("FULL", "REINITIALIZE")
+    outcome.rows_deleted = _previous_rows(plan, warehouse) if is_rebuilt else None
     if plan.builds_generation:
         return _build(outcome, cycle, warehouse)
     attempt = str(uuid.uuid4())
@@ -180,7 +188,7 @@ def _work(plan: Plan, cycle: Cycle, warehouse: Warehouse) -> Work:
         maintenance=plan.maintenance,
         storage=plan.storage,
         version=stored.version,
-        refresh=_next_number(plan, cycle),
+        refresh=next_number(plan, cycle),
         intervals=found,
         versions=cut.versions(),
         beyond_travel=beyond_travel(record, plan.analysis, cycle),
@@ -210,13 +218,15 @@ def _build(outcome: Outcome, cycle: Cycle, warehouse: Warehouse) -> bool:
 
 
 def _statement(plan: Plan, cycle: Cycle) -> str:
-    """Return the one statement of a plan that rebuilds, or that only moves the record."""
+    """Return the one statement of a plan that rebuilds, slides, or only moves the record."""
     request = plan.request
+    if plan.slide is not None and plan.decision.action == "INCREMENTAL":
+        return slide_statement(plan.slide, plan.storage, plan.columns)
     if plan.moves_record:
         return f"INSERT INTO {plan.storage.sql} SELECT * FROM {plan.storage.sql} LIMIT 0"
     select = select_for_storage(plan.query, plan.columns)
     if plan.maintenance is not None and plan.cut is not None:
-        number = _next_number(plan, cycle)
+        number = next_number(plan, cycle)
         select = plan.maintenance.build(plan.query, plan.cut.versions(), number)
     if plan.builds_generation:
         return create_storage(plan.storage, request.config, request.model, plan.columns, select)
@@ -230,56 +240,12 @@ def _commit(statement: str, plan: Plan, cycle: Cycle, warehouse: Warehouse, atte
         with carrying(warehouse, empty_run_mark()):
             warehouse.execute(statement)
         return
-    record = _new_record(plan, cycle, attempt)
+    record = new_record(plan, cycle, attempt)
     application = record.incarnation
     if plan.record is not None and not plan.builds_generation:
         application = plan.record.incarnation
     with carrying(warehouse, write_record(record), (application, record.refresh_number)):
         warehouse.execute(statement)
-
-
-def _next_number(plan: Plan, cycle: Cycle) -> int:
-    """Return the number of this refresh: they never restart."""
-    highest = plan.record.refresh_number if plan.record else 0
-    return max(highest, cycle.known.refresh_numbers.get(str(plan.request.view), 0)) + 1
-
-
-def _new_record(plan: Plan, cycle: Cycle, attempt: str) -> Record:
-    request, before, cut = plan.request, plan.record, plan.cut
-    assert cut is not None
-    keeps = plan.moves_record or plan.decision.action == "INCREMENTAL"
-    found = plan.maintenance.fingerprint if plan.maintenance else ""
-    storage = storage_facts(request.config)
-    if before is not None and not plan.builds_generation:
-        # What was not applied (on_configuration_change='continue') is still as it was.
-        storage = before.storage
-    return Record(
-        model=request.model,
-        engine=request.engine_version,
-        incarnation=before.incarnation if keeps and before else str(uuid.uuid4()),
-        generation=plan.generation,
-        refresh_number=_next_number(plan, cycle),
-        attempt=attempt,
-        cycle=cycle.id,
-        data_timestamp=cut.data_timestamp,
-        based_on=plan.stored.version if plan.stored and not plan.builds_generation else None,
-        frontier=tuple(sorted(cut.pins.values(), key=lambda pin: str(pin.table))),
-        upstreams={str(t): taken.record.attempt for t, taken in cut.upstreams.items()},
-        settings=request.settings,
-        text_hash=plan.analysis.text_hash,
-        verdict=plan.verdict,
-        columns=plan.columns,
-        storage=storage,
-        action=plan.decision.action,
-        reason_code=plan.decision.reason.code,
-        reason=str(plan.decision.reason),
-        mode=request.config.refresh_mode.value,
-        trigger=request.trigger if plan.stored else "CREATION",
-        clock=cut.data_timestamp if plan.verdict.volatile or cut.uses_clock() else None,
-        fingerprint=before.fingerprint if keeps and before else found,
-        state=plan.state,
-        distrusted=plan.distrusted or (before.distrusted if before else ""),
-    )
 
 
 def _read_back(outcome: Outcome, cycle: Cycle, warehouse: Warehouse, attempt: str) -> bool:

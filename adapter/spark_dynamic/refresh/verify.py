@@ -5,16 +5,21 @@ sums depend on the order of rows; everything else is compared exactly.
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import permutations
 from typing import Any
 
 from spark_dynamic.apply.groups import VISIBLE
 from spark_dynamic.apply.identity import HASH, row_hash
+from spark_dynamic.apply.slide import is_younger, younger
 from spark_dynamic.apply.storage import view_query
+from spark_dynamic.changes.asked import AT_LEAST
+from spark_dynamic.changes.window import Window
+from spark_dynamic.changes.window_log import WindowLog
 from spark_dynamic.errors import EngineError
-from spark_dynamic.frontier.record import Record, StoredColumn
+from spark_dynamic.frontier.cut import Cut
+from spark_dynamic.frontier.record import Record, Recorded, StoredColumn
 from spark_dynamic.names import TableName, quote
 from spark_dynamic.plan.types import is_float
 from spark_dynamic.refresh.analyse import Analysis, analyse
@@ -63,9 +68,12 @@ def verify(request: Request, cycle: Cycle, warehouse: Warehouse) -> Verification
             f"The query of {request.view} cannot be run as it was: its sources have no versions, "
             "or it calls a clock or a random function.",
         )
-    query = pinned(analysis.query, _versions(record, analysis, cycle, warehouse))
     table = f"{stored.storage.sql} VERSION AS OF {stored.version}"
-    condition = VISIBLE if record.state.get("filtered") else ""
+    if request.window is None:
+        query = pinned(analysis.query, _versions(record, analysis, cycle, warehouse))
+        condition = VISIBLE if record.state.get("filtered") else ""
+    else:
+        query, condition = _kept_changes(request.window, record, analysis, cycle, warehouse)
     shown = view_query(record.columns, stored.storage, condition)
     shown = shown.replace(f"FROM {stored.storage.sql}", f"FROM {table}")
     rows = warehouse.rows(_difference(shown, query, record.columns))
@@ -76,10 +84,31 @@ def verify(request: Request, cycle: Cycle, warehouse: Warehouse) -> Verification
     return Verification(names, tuple(_beyond_tolerance(found, record)), record.data_timestamp)
 
 
+def _kept_changes(
+    window: Window, record: Record, analysis: Analysis, cycle: Cycle, warehouse: Warehouse
+) -> tuple[str, str]:
+    """Return what a window should hold, as far as histories still tell, and which rows that is."""
+    pins = {pin.table: pin for pin in record.frontier}
+    cut = Cut(record.data_timestamp, pins, _upstreams(record, analysis, cycle, warehouse))
+    # Since the refresh, history has become shorter.
+    log = WindowLog(replace(window, bound=AT_LEAST), analysis, cut, cycle, warehouse)
+    whole = log.whole()
+    return younger(whole.select, whole.since), is_younger(whole.since)
+
+
 def _versions(
     record: Record, analysis: Analysis, cycle: Cycle, warehouse: Warehouse
 ) -> dict[TableName, int]:
     versions = {pin.table: pin.version for pin in record.frontier if pin.table in analysis.bases}
+    taken = _upstreams(record, analysis, cycle, warehouse)
+    return versions | {table: recorded.commit.version for table, recorded in taken.items()}
+
+
+def _upstreams(
+    record: Record, analysis: Analysis, cycle: Cycle, warehouse: Warehouse
+) -> dict[TableName, Recorded]:
+    """Return the refreshes of other dynamic tables that a record was made from."""
+    found = {}
     for upstream in analysis.upstreams:
         then = seen(record, upstream, cycle, warehouse)
         if then is None or then.table != upstream.storage:
@@ -88,8 +117,8 @@ def _versions(
                 f"{upstream.view} was built anew since the last refresh of {record.model}. "
                 "Refresh it first.",
             )
-        versions[upstream.storage] = then.recorded.commit.version
-    return versions
+        found[upstream.storage] = then.recorded
+    return found
 
 
 def _difference(shown: str, query: str, columns: tuple[StoredColumn, ...]) -> str:

@@ -44,6 +44,8 @@ def full_record() -> Record:
         storage={"partition_by": ["a"], "location_root": ODD},
         reason=ODD,
         clock=minute(3),
+        clock_until=minute(4),
+        by_commit=True,
         fingerprint="f",
         state={"kind": "rows"},
         streams={"s": [1, 2]},

@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING, Any
 
 from dbt_common.exceptions import DbtDatabaseError
 
-from dbt.adapters.spark_dynamic.config import MATERIALIZATION
+from dbt.adapters.spark_dynamic.asked import is_partial
+from dbt.adapters.spark_dynamic.config import MATERIALIZATION, read_config
 from dbt.adapters.spark_dynamic.dynamic_tables import DynamicTables
 from dbt.adapters.spark_dynamic.errors import ChangesError
 from dbt.adapters.spark_dynamic.requests import result_settings
@@ -13,12 +14,14 @@ from dbt.adapters.spark_dynamic.stream_positions import StreamPositions
 from dbt.adapters.spark_dynamic.unit_test_inputs import with_inputs
 from dbt.adapters.spark_dynamic.warehouse import DbtWarehouse
 from spark_dynamic.catalog import describe_query
+from spark_dynamic.changes.asked import AT_LEAST
 from spark_dynamic.changes.columns import ACTION, DIFF
 from spark_dynamic.changes.integrate import latest, own_columns, summed
 from spark_dynamic.changes.points import Asking, position_of
 from spark_dynamic.changes.read import ChangeRead, Mode, change_select, position_now
 from spark_dynamic.changes.stream_config import OtherPosition
 from spark_dynamic.changes.upserts import upsert_select
+from spark_dynamic.changes.window import window_of
 from spark_dynamic.errors import EngineError, WarehouseError
 from spark_dynamic.names import TableName
 from spark_dynamic.refresh.cycle import Cycle
@@ -58,7 +61,6 @@ class ChangeQueries:
                 str(relation_or_sql) if _is_relation(relation_or_sql) else f"({relation_or_sql})"
             )
         with _reported():
-            _check_place(model)
             read = ChangeRead(
                 sql=_query(relation_or_sql),
                 schema=self._adapter.config.credentials.schema,
@@ -67,6 +69,22 @@ class ChangeQueries:
                 unique_key=tuple(_names(unique_key)),
                 row_keys=self._row_keys(row_keys),
             )
+            if _is_dynamic_table(model):
+                longest = read_config(model).max_changes_window
+                window = window_of(
+                    read,
+                    since,
+                    longest,
+                    until=until,
+                    bound=bound,
+                    initial_rows=bool(initial_rows),
+                    as_upserts=as_upserts,
+                )
+                if not is_partial(self._adapter):
+                    relation = TableName.of(model["schema"], model["alias"])
+                    return self._tables.windows.define(model["unique_id"], relation, window).sql
+                # Nothing is left of such a run, so nothing is kept for it either.
+                bound = AT_LEAST
             cycle, warehouse = self._tables.cycle(), DbtWarehouse(self._adapter)
             end = position_now(read, cycle, warehouse)
             if until is not None:
@@ -95,6 +113,13 @@ class ChangeQueries:
         """Return the table that a changelog adds up to."""
         with _reported():
             rows = str(changelog)
+            if self._tables.windows.is_one(rows):
+                raise EngineError(
+                    "CHANGES_NOT_MAINTAINED",
+                    "integrate() cannot take changes() inside of a dynamic_table, whose columns "
+                    "are not known before they are kept. Keep the changes in one model, and let "
+                    "another one integrate them.",
+                )
             if getattr(changelog, "is_cte", False) and _kind(model) != "unit_test":
                 raise _ephemeral(changelog)
             every = with_inputs(self._adapter, model, rows)
@@ -161,15 +186,9 @@ def _kind(model: Any) -> str:
     return str(model.get("resource_type", "")) if isinstance(model, Mapping) else ""
 
 
-def _check_place(model: Any) -> None:
+def _is_dynamic_table(model: Any) -> bool:
     config = model.get("config") if isinstance(model, Mapping) else None
-    if config and config.get("materialized") == MATERIALIZATION:
-        raise EngineError(
-            "CHANGES_IN_DYNAMIC_TABLE",
-            "changes() cannot stand in a dynamic_table: a fixed point would have to be kept for "
-            "ever, and windows of changes that slide are not maintained yet. Use a view, a table "
-            "or an incremental model.",
-        )
+    return config is not None and config.get("materialized") == MATERIALIZATION
 
 
 def _is_relation(value: Any) -> bool:

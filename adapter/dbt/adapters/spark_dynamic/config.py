@@ -61,6 +61,7 @@ class SparkDynamicConfig(SparkConfig):
     history_retention: str | None = None
     suspend_after: int | None = None
     immutable_functions: list[str] | str | None = None
+    max_changes_window: str | None = None
     mode: str | None = None
     at: Any = None
     show_initial_rows: bool | None = None

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from dbt_common.exceptions import DbtDatabaseError
 
 from dbt.adapters.spark_dynamic.asked import REFRESH_VARIABLE, asked_for
+from dbt.adapters.spark_dynamic.change_windows import ChangeWindows
 from dbt.adapters.spark_dynamic.errors import RefreshError
 from dbt.adapters.spark_dynamic.planned_refresh import PlannedRefresh, QuietRefresh
 from dbt.adapters.spark_dynamic.project import Project
@@ -38,8 +39,9 @@ from spark_dynamic.refresh.cycle import Cycle
 from spark_dynamic.refresh.plan import Plan, plan_refresh
 from spark_dynamic.refresh.quiet import quiet, settle
 from spark_dynamic.refresh.request import Request
-from spark_dynamic.refresh.run import run_plan
-from spark_dynamic.schedule.remembered import NOT_DUE, remember
+from spark_dynamic.refresh.run import Outcome, run_plan
+from spark_dynamic.refresh.windows import drop_unread
+from spark_dynamic.schedule.remembered import NOT_DUE, Marks, remember
 from spark_dynamic.schedule.situation import Asked
 
 if TYPE_CHECKING:
@@ -63,6 +65,7 @@ class DynamicTables:
     def __init__(self, adapter: "SparkDynamicAdapter") -> None:
         self._adapter = adapter
         self.state = StateStore(adapter.config.credentials)
+        self.windows = ChangeWindows()
         self._lock = threading.Lock()
         self._cycle: Cycle | None = None
         self._schedule: RunSchedule | None = None
@@ -96,7 +99,7 @@ class DynamicTables:
         return response
 
     def plan(self, request: Request) -> PlannedRefresh | QuietRefresh:
-        """Plan a refresh."""
+        """Plan a refresh; the windows of changes that the model reads are refreshed first."""
         warehouse = DbtWarehouse(self._adapter)
         started_at = warehouse.now()
         cycle, schedule = self._open(warehouse)
@@ -107,12 +110,29 @@ class DynamicTables:
             settled = quiet(request, cycle, warehouse)
             if settled:
                 return QuietRefresh(request, settled, cycle, started_at)
+            windows = self._refresh_windows(request, cycle, warehouse)
             plan = plan_refresh(request, cycle, warehouse)
         if plan.stored and plan.stored.tail.newest:
             self._heal_state(plan, cycle)
         if plan.decision.warning:
             self._adapter.warn(f"{request.view}: {plan.decision.warning}")
-        return PlannedRefresh(plan, cycle, started_at, began)
+        return PlannedRefresh(plan, cycle, started_at, began, windows)
+
+    def _refresh_windows(
+        self, request: Request, cycle: Cycle, warehouse: DbtWarehouse
+    ) -> list[Outcome]:
+        """Bring the windows of changes up to date that a model reads."""
+        outcomes = []
+        started_at = warehouse.now()
+        for outcome in self.windows.of(request).refresh(cycle, warehouse):
+            plan, ended_at = outcome.plan, warehouse.now()
+            if plan.stored and plan.stored.tail.newest:
+                self._heal_state(plan, cycle)
+            self._add_event(success_row(outcome, cycle, (started_at, ended_at), Marks()), cycle)
+            self._warn_of_rebuild(plan)
+            outcomes.append(outcome)
+            started_at = ended_at
+        return outcomes
 
     def _look_around(self, cycle: Cycle, schedule: RunSchedule, warehouse: DbtWarehouse) -> None:
         """Look once, for all tables that are due, at what exists and where logs end."""
@@ -137,10 +157,30 @@ class DynamicTables:
         settled = settle(outcome, cycle, planned.began, warehouse)
         self._add_event(success_row(outcome, cycle, times, marks, settled), cycle)
         self._finish(plan.request.view)
-        decision = outcome.plan.decision
+        self._warn_of_rebuild(outcome.plan)
+        self._drop_unread_windows(outcome, cycle, warehouse)
+        return refresh_response(outcome)
+
+    def _warn_of_rebuild(self, plan: Plan) -> None:
+        decision = plan.decision
         if decision.writes and decision.reason.code not in _EXPECTED:
             self._adapter.warn(f"{plan.request.view} was rebuilt in full. {decision.reason} ")
-        return refresh_response(outcome)
+
+    def _drop_unread_windows(
+        self, outcome: Outcome, cycle: Cycle, warehouse: DbtWarehouse
+    ) -> None:
+        """Drop the windows that only a former definition of the model has read."""
+        request, action = outcome.plan.request, outcome.plan.decision.action
+        read = self.windows.of(request).windows
+        is_rebuilt = action in ("FULL", "REINITIALIZE")
+        is_settled = action in ("NO_DATA", "INCREMENTAL") and bool(read)
+        if request.leaves_no_state or not (is_rebuilt or is_settled):
+            return
+        try:
+            outcome.statements += drop_unread(request, read, cycle, warehouse)
+        except WarehouseError as error:
+            # The next refresh tries again.
+            self._adapter.warn(f"Former changes of {request.view} could not be dropped: {error}")
 
     def _leave(self, quiet: QuietRefresh, now: datetime) -> RefreshResponse:
         """Note that a table was looked at, and is right as it is."""

@@ -14,7 +14,7 @@ from dbt.adapters.spark_dynamic.requests import request_for
 from spark_dynamic.changes.layout import shapes
 from spark_dynamic.errors import EngineError, WarehouseError
 from spark_dynamic.names import TableName
-from spark_dynamic.refresh.explain import explain_refresh
+from spark_dynamic.refresh.explain import Line, explain_refresh, explain_windows
 from spark_dynamic.refresh.plan import plan_refresh
 from spark_dynamic.refresh.request import Request
 from spark_dynamic.refresh.verify import verify
@@ -36,7 +36,11 @@ class Operations:
         """Return the differing rows: where they are, how many copies, and their values."""
         cycle, warehouse = self._tables.look()
         with reported():
-            found = verify(self._request(self._node(model)), cycle, warehouse)
+            request = self._request(self._node(model))
+            found = verify(request, cycle, warehouse)
+            for window in self._tables.windows.of(request).requests():
+                # What the model was computed from has to be right, too.
+                found = found if found.differing else verify(window, cycle, warehouse)
         rows = [
             ["only in the table" if copies > 0 else "only in the query", abs(copies), *values]
             for copies, values in found.differing
@@ -51,8 +55,15 @@ class Operations:
             return text_table(["part", "text"], [*rows, ["sql", text]])
         cycle, warehouse = self._tables.look()
         with reported():
-            plan = plan_refresh(self._request(self._node(model)), cycle, warehouse)
-            lines = explain_refresh(plan, cycle, warehouse)
+            request = self._request(self._node(model))
+            windows = self._tables.windows.of(request).plans(cycle, warehouse)
+            lines = explain_windows(windows)
+            if all(window.stored for window in windows):
+                plan = plan_refresh(request, cycle, warehouse)
+                lines = explain_refresh(plan, cycle, warehouse) + lines
+            else:
+                # What reads them cannot be looked at before they are there.
+                lines.insert(0, Line("table", f"{request.view}: after its changes"))
         return text_table(["part", "text"], [[line.part, line.text] for line in lines])
 
     def forecast(self, select: Any, exclude: Any) -> agate.Table:
@@ -70,6 +81,11 @@ class Operations:
                 if held is not None:
                     action, _, detail = held._message.partition(" ")
                     rows.append([self._relation(node), action, held.reason or detail])
+                    continue
+                windows = self._tables.windows.of(request).plans(cycle, warehouse)
+                if any(window.decision.writes for window in windows):
+                    writing.add(node.unique_id)
+                    rows.append([self._relation(node), "DEPENDS", "on the changes that it keeps"])
                     continue
                 decision = plan_refresh(request, cycle, warehouse).decision
                 action, why = decision.action, decision.detail or str(decision.reason)

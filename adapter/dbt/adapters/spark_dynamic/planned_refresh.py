@@ -1,5 +1,6 @@
 """A plan on its way through the materialization."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import ClassVar
@@ -16,12 +17,21 @@ _NOTHING = "-- nothing to do"
 class PlannedRefresh:
     """What the materialization asks about: first the plan, then what came of it."""
 
-    def __init__(self, plan: Plan, cycle: Cycle, started_at: datetime, began: int) -> None:
+    def __init__(
+        self,
+        plan: Plan,
+        cycle: Cycle,
+        started_at: datetime,
+        began: int,
+        windows: Sequence[Outcome] = (),
+    ) -> None:
         self.plan = plan
         self.cycle = cycle
         self.started_at = started_at
         # The catalog's moment before anything was asked.
         self.began = began
+        # What was done for the windows of changes that the model reads.
+        self.windows = windows
         self.outcome: Outcome | None = None
 
     @property
@@ -32,7 +42,8 @@ class PlannedRefresh:
     @property
     def sql(self) -> str:
         """Every statement that was run, for `target/run`."""
-        statements = self.outcome.statements if self.outcome else []
+        outcomes = [*self.windows, *([self.outcome] if self.outcome else [])]
+        statements = [statement for outcome in outcomes for statement in outcome.statements]
         return ";\n\n".join(statements) + ";" if statements else _NOTHING
 
     @property

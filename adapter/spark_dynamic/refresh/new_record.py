@@ -1,0 +1,72 @@
+"""The record that a refresh is about to write."""
+
+import uuid
+from datetime import datetime
+
+from spark_dynamic.apply.storage import storage_facts
+from spark_dynamic.frontier.cut import Cut
+from spark_dynamic.frontier.record import Record
+from spark_dynamic.refresh.cycle import Cycle
+from spark_dynamic.refresh.plan import Plan
+
+
+def next_number(plan: Plan, cycle: Cycle) -> int:
+    """Return the number of this refresh: they never restart."""
+    highest = plan.record.refresh_number if plan.record else 0
+    return max(highest, cycle.known.refresh_numbers.get(str(plan.request.view), 0)) + 1
+
+
+def new_record(plan: Plan, cycle: Cycle, attempt: str) -> Record:
+    """Return the record of a refresh that is about to be written."""
+    request, before, cut = plan.request, plan.record, plan.cut
+    assert cut is not None
+    clock, until = _clock(plan, cut)
+    keeps = plan.moves_record or plan.decision.action == "INCREMENTAL"
+    found = plan.maintenance.fingerprint if plan.maintenance else ""
+    storage = storage_facts(request.config)
+    if before is not None and not plan.builds_generation:
+        # What was not applied (on_configuration_change='continue') is still as it was.
+        storage = before.storage
+    return Record(
+        model=request.model,
+        engine=request.engine_version,
+        incarnation=before.incarnation if keeps and before else str(uuid.uuid4()),
+        generation=plan.generation,
+        refresh_number=next_number(plan, cycle),
+        attempt=attempt,
+        cycle=cycle.id,
+        data_timestamp=cut.data_timestamp,
+        based_on=plan.stored.version if plan.stored and not plan.builds_generation else None,
+        frontier=tuple(sorted(cut.pins.values(), key=lambda pin: str(pin.table))),
+        upstreams={str(t): taken.record.attempt for t, taken in cut.upstreams.items()},
+        settings=request.settings,
+        text_hash=plan.analysis.text_hash,
+        verdict=plan.verdict,
+        columns=plan.columns,
+        storage=storage,
+        action=plan.decision.action,
+        reason_code=plan.decision.reason.code,
+        reason=str(plan.decision.reason),
+        mode=request.config.refresh_mode.value,
+        trigger=request.trigger if plan.stored else "CREATION",
+        clock=clock,
+        clock_until=until,
+        by_commit=plan.slide is not None or cut.by_commit(),
+        fingerprint=before.fingerprint if keeps and before else found,
+        state=plan.state,
+        distrusted=plan.distrusted or (before.distrusted if before else ""),
+    )
+
+
+def _clock(plan: Plan, cut: Cut) -> tuple[datetime | None, datetime | None]:
+    """Return the moment that the rows depend on, if on any, and until when they stay right."""
+    now = cut.data_timestamp
+    if plan.verdict.volatile:
+        return now, None
+    untils = [plan.slide.holds_until] if plan.slide and plan.slide.holds_until else []
+    if cut.uses_clock():
+        until = cut.clock_until()
+        if until is None:
+            return now, None
+        untils.append(until)
+    return (now, min(untils)) if untils else (None, None)
