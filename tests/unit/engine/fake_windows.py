@@ -244,7 +244,9 @@ class WindowShop(Shop):
                 found[(*row, "DELETE", *stamp, -1)] += copies
         return found
 
-    def _steps(self, window: Window, record: Record) -> Iterator[tuple[dict, dict, tuple, datetime]]:
+    def _steps(
+        self, window: Window, record: Record
+    ) -> Iterator[tuple[dict, dict, tuple, datetime]]:
         """Go through all kept commits of the sources in their order."""
         read = set(re.findall(r"shop\.\w+", window.read.sql))
         ends = {pin.table: pin.version for pin in record.frontier if str(pin.table) in read}

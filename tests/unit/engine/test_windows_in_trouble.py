@@ -14,7 +14,12 @@ from spark_dynamic.names import TableName
 pytestmark = pytest.mark.thorough
 
 
-@pytest.mark.parametrize("seed", range(12))
+def seeds(often: int, nightly: int) -> list[object]:
+    later = range(often, often + nightly)
+    return [*range(often), *(pytest.param(seed, marks=pytest.mark.nightly) for seed in later)]
+
+
+@pytest.mark.parametrize("seed", seeds(4, 8))
 def test_random_days(seed: int) -> None:
     rng = random.Random(seed)
     shop = window_shop()
@@ -40,7 +45,7 @@ def test_random_days(seed: int) -> None:
         assert shop.is_kept_right(), (seed, sql)
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", seeds(3, 5))
 def test_random_days_over_a_dynamic_table(seed: int) -> None:
     """Alone, and beside a table whose commits come in between."""
     rng = random.Random(seed)

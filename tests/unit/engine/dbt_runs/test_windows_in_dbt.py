@@ -121,7 +121,8 @@ def test_a_rebuilt_window_is_warned_of(shop: WindowsShop) -> None:
     shop.model("recent", "select id from {changes}")
     shop.run()
     [window] = shop.windows()
-    shop.spark.write(f"{window}__dyn").append((7, 7, "INSERT", False, "x", "shop.orders", 1, None, 1))
+    change = (7, 7, "INSERT", False, "x", "shop.orders", 1, None, 1)
+    shop.spark.write(f"{window}__dyn").append(change)
     shop.run()
     [warning] = [text for text in shop.warnings if str(window) in text]
     assert "FOREIGN_COMMIT" in warning
