@@ -1,7 +1,7 @@
 """Spark is the judge: a text that we changed means what the original means, or is not used.
 
-Spark explains both texts. They agree if their columns and their optimised plans agree, up to
-the numbers that Spark gives to columns and subqueries anew each time.
+Spark explains both texts. They agree if their columns and their optimised plans agree, in the form
+of `normal_plan`.
 """
 
 import re
@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from spark_dynamic.errors import WarehouseError
 from spark_dynamic.names import TableName
 from spark_dynamic.settings import holding
+from spark_dynamic.sql.normal_plan import normalise
 from spark_dynamic.warehouse import Warehouse
 
-_NUMBER = re.compile(r"#\d+L?|(?<=CTERelationRef )\d+|(?<=CTERelationDef )\d+")
 _LEAF = re.compile(
     r"^\W*(Relation|RelationV2|HiveTableRelation|LogicalRDD|Streaming\w*)\b(.*)$", re.MULTILINE
 )
@@ -151,21 +151,6 @@ def _unpinned(parsed: str) -> list[TableName]:
         if "RelationTimeTravel" not in line
         for match in _UNRESOLVED.finditer(line)
     ]
-
-
-def normalise(plan: str) -> str:
-    """Number columns and subqueries by first appearance.
-
-    >>> normalise("Project [a#17L, b#4 AS c#9]\\n+- Scan [a#17L, b#4]")
-    'Project [a#0, b#1 AS c#2]\\n+- Scan [a#0, b#1]'
-    """
-    seen: dict[str, str] = {}
-
-    def renumber(match: re.Match[str]) -> str:
-        return seen.setdefault(match.group(), f"#{len(seen)}")
-
-    # Whether a join was written with a comma makes no difference.
-    return _NUMBER.sub(renumber, plan).replace("Join Cross", "Join Inner")
 
 
 def agree(original: Explained, changed: Explained, volatile: bool) -> bool:

@@ -106,6 +106,18 @@ def test_a_union_keeps_its_types(shop: SparkShop) -> None:
     assert outcome.rows_deleted == 3
 
 
+def test_a_union_of_dynamic_tables(shop: SparkShop) -> None:
+    shop.table("t", "a int, b string", "(1, 'x')", "(2, 'y')")
+    shop.model("low", "select a, b from t where a < 2")
+    shop.model("high", "select a, b from t where a >= 2")
+    shop.model("all_of_them", "select * from low union all select a, b from high")
+    for name in shop.models:
+        shop.check(name, "FULL")
+    shop.run("INSERT INTO t VALUES (0, 'z'), (3, 'z')", "DELETE FROM t WHERE a = 1")
+    for name in shop.models:
+        shop.check(name)
+
+
 @pytest.mark.nightly
 def test_maps_are_told_apart_by_their_entries(shop: SparkShop) -> None:
     shop.table(

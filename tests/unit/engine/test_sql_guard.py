@@ -8,10 +8,10 @@ from spark_dynamic.sql.guard import (
     CLOCK,
     agree,
     explain,
-    normalise,
     read_explanation,
     volatile_functions,
 )
+from spark_dynamic.sql.normal_plan import normalise
 
 JOINED = """== Parsed Logical Plan ==
 'Project [*]
@@ -69,6 +69,41 @@ def test_what_spark_refuses_is_an_error() -> None:
 )
 def test_plans_agree_up_to_numbering(one: str, other: str, are_equal: bool) -> None:
     assert (normalise(one) == normalise(other)) is are_equal
+
+
+UNION = """Union false, false
+:- Project [id#6 AS id#1, n#7L AS n#2L]
+:  +- Relation spark_catalog.sh.t[id#6,n#7L] parquet
++- Relation spark_catalog.sh.u[id#3,n#4L] parquet"""
+
+
+@pytest.mark.parametrize(
+    ("projected", "are_equal"),
+    [
+        ("id#6, n#7L", True),
+        ("id#6 AS id#1, n#7L AS n#2L", True),
+        ("id#6 AS id#1, n#7L", True),
+        # Branches are matched by position.
+        ("n#7L AS n#2L, id#6 AS id#1", False),
+        ("id#6 AS id#1", False),
+        ("id#6 AS id#1, id#6 AS n#2L", False),
+    ],
+)
+def test_copies_of_all_columns_are_the_table(projected: str, are_equal: bool) -> None:
+    read = UNION.replace(":  +- Relation", ":- Relation").splitlines()
+    plain = "\n".join([read[0], *read[2:]])
+    other = UNION.replace("id#6 AS id#1, n#7L AS n#2L", projected)
+    assert (normalise(plain) == normalise(other)) is are_equal
+
+
+def test_the_sides_of_a_join_are_told_apart_by_copies() -> None:
+    """Where both come from the same numbers, those of the copy are all there is."""
+    one = """Project [%s]
++- Join Inner, (id#6 < id#9)
+   :- Relation spark_catalog.sh.t[id#6] parquet
+   +- Project [id#6 AS id#9]
+      +- Relation spark_catalog.sh.t[id#6] parquet"""
+    assert normalise(one % "id#6") != normalise(one % "id#9")
 
 
 @pytest.mark.parametrize(
