@@ -34,6 +34,8 @@ class Interval:
     # itself, has to name it: Spark keeps what it finds under a name for the whole statement, so
     # all of them would be the first one.
     location: str = ""
+    # Whether the changes are so few that every task of a join may have them all.
+    is_small: bool = False
 
     @property
     def before(self) -> str:
@@ -57,7 +59,9 @@ class Interval:
             return self._difference(columns)
         names = ", ".join(quote(column.name) for column in columns)
         weight = "1" if self.kind is Kind.INSERTS else FEED_WEIGHT
-        return f"SELECT {names}, {weight} AS {WEIGHT} FROM {self.feed}"
+        # Spark knows no size of a feed, and would take it for a large one.
+        hint = "/*+ BROADCAST(feed) */ " if self.is_small else ""
+        return f"SELECT {hint}{names}, {weight} AS {WEIGHT} FROM {self.feed} AS feed"
 
     def _difference(self, columns: Sequence[Column]) -> str:
         """Compare both versions; rows that are in both cancel out."""

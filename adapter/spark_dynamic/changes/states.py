@@ -12,7 +12,7 @@ from spark_dynamic.delta.facts import Changes, Facts
 from spark_dynamic.errors import EngineError
 from spark_dynamic.frontier.compare import same_columns, touches_columns
 from spark_dynamic.frontier.history import between as commits_between
-from spark_dynamic.frontier.history import records, replaces_all
+from spark_dynamic.frontier.history import records, replaces_all, rows_changed
 from spark_dynamic.frontier.record import Pin
 from spark_dynamic.names import TableName, quote
 from spark_dynamic.plan.nodes import Plan, State, fields_of
@@ -20,10 +20,12 @@ from spark_dynamic.refresh.cycle import Cycle
 from spark_dynamic.refresh.sources import Seen, interval_between, is_comparable
 from spark_dynamic.sql.write import WEIGHT, Relation
 from spark_dynamic.support import reason
-from spark_dynamic.warehouse import Column, Warehouse
+from spark_dynamic.warehouse import Column, Commit, Warehouse
 
 # Some time passes until a statement runs.
 _MARGIN = timedelta(hours=1)
+# So many changed rows are a few dozen megabytes at most, unless they are very wide.
+_SMALL = 50_000
 
 
 @dataclass(frozen=True)
@@ -138,18 +140,23 @@ def _interval(
                 f"back to {new.version}. Swap them.",
             )
         found = interval_between(new.table, old.version, new.version, cycle, warehouse)
-        _check_columns(old, new, cycle, warehouse)
-        return found and replace(found, location=new.log)
+        commits = _check_columns(old, new, cycle, warehouse)
+        rows = rows_changed(commits)
+        is_small = rows is not None and rows <= _SMALL
+        return found and replace(found, location=new.log, is_small=is_small)
     _check_generations(question, old, new, cycle, warehouse)
     return Interval(new.table, old.version, new.version, Kind.REWRITE, old.table)
 
 
-def _check_columns(old: Pin, new: Pin, cycle: Cycle, warehouse: Warehouse) -> None:
-    """Refuse an interval in which a table got other columns: its ends cannot be compared."""
+def _check_columns(old: Pin, new: Pin, cycle: Cycle, warehouse: Warehouse) -> list[Commit]:
+    """Return the commits of an interval, unless the table got other columns in it.
+
+    Its ends could not be compared then.
+    """
     history = cycle.catalog.history(warehouse, new.table, since=old.version)
     commits = commits_between(history, old.version, new.version) or []
     if not touches_columns(commits) and not any(replaces_all(commit) for commit in commits):
-        return
+        return commits
     if not same_columns(warehouse, new.table, old.version, new.version):
         raise EngineError(
             "COLUMNS_CHANGED",
@@ -157,6 +164,7 @@ def _check_columns(old: Pin, new: Pin, cycle: Cycle, warehouse: Warehouse) -> No
             "one of them can no longer be read, so what changed between them cannot be told. Ask "
             "for an interval before or after the columns changed.",
         )
+    return commits
 
 
 def _check_generations(

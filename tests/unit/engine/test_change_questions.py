@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from fake_shop import SETTINGS, Shop, small_shop
 
+from spark_dynamic.changes import states
 from spark_dynamic.changes.points import Asking, position_of
 from spark_dynamic.changes.question import ask
 from spark_dynamic.changes.read import ChangeRead, Mode, change_select, position_now
@@ -147,6 +148,13 @@ def test_inserts_only_are_neither_consolidated_nor_numbered_by_key(shop: Shop) -
     shop.spark.write("shop.orders").delete((4, 20, 1))
     assert "/* MINIMIZE */" in select(shop, read_of())
     assert "/* DIFFERENCE */" in select(shop, read_of("select distinct id from shop.orders"))
+
+
+def test_few_changes_are_sent_to_every_task(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+    shop.spark.write("shop.orders").append((4, 20, 1))
+    assert "/*+ BROADCAST(feed) */" in select(shop, read_of())
+    monkeypatch.setattr(states, "_SMALL", 0)
+    assert "BROADCAST" not in select(shop, read_of())
 
 
 def test_columns_are_group_keys_beside_the_hash_so_that_predicates_pass(shop: Shop) -> None:
