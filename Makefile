@@ -84,11 +84,12 @@ bench-many: $(JARS) ## Measure 200 dynamic tables with nothing to do against dbt
 simulation: $(INSTALLED) ## Run the schedule of 2,000 tables for a simulated week, by the real code
 	PYTHONPATH=tests $(BIN)/python -m simulation --tables $(or $(TABLES),2000) --days $(or $(DAYS),7)
 
-lint: $(INSTALLED) ## Check style, types and file lengths
+lint: $(INSTALLED) ## Check style, types, file lengths, and that all tests can be collected
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/python .ci/file_lengths.py
+	@$(BIN)/python -m pytest --collect-only -qq > .pytest_collected || (cat .pytest_collected; exit 1)
 
 format: $(INSTALLED) ## Format the code and fix what ruff can fix
 	$(BIN)/ruff check --fix .

@@ -119,6 +119,7 @@ class TestChain:
         return shown
 
 
+@pytest.mark.nightly
 class TestOneCut:
     """A writer commits n to `a`, then n to `b`: at every cut, b has nothing that a has not."""
 

@@ -84,6 +84,7 @@ def test_what_is_not_incremental_says_why(shop: SparkShop) -> None:
 def test_a_failed_attempt_is_a_rebuild_or_an_error(
     shop: SparkShop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(cost, "SMALL", 1_000)
     shop.table("t", "a int", "(1)")
     shop.run("INSERT INTO t SELECT id FROM range(1500)")
     shop.model("m", "select a from t", refresh_mode="auto")

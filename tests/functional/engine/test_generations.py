@@ -4,6 +4,7 @@ import pytest
 from spark_shop import SparkShop
 
 
+@pytest.mark.nightly
 def test_readers_follow_a_new_generation(shop: SparkShop) -> None:
     shop.table("t", "a int, b int", "(1, 10)", "(2, 20)", "(2, 20)")
     shop.model("up", "select a, b from t")

@@ -42,6 +42,7 @@ def balances(shop: SparkShop) -> dict[int, float]:
     return {row[0]: float(row[1]) for row in found}
 
 
+@pytest.mark.nightly
 def test_events_by_key(events: SparkShop) -> None:
     events.check("accounts", "FULL")
     events.check("rich", "FULL")

@@ -128,6 +128,7 @@ class TestWindows:
         assert self.shown(project) == []
         assert rows(project, "select * from {schema}.counted") == []
 
+    @pytest.mark.nightly
     def test_another_definition(self, project, monkeypatch):
         later = datetime.now(UTC) + timedelta(hours=3)
         monkeypatch.setattr(DbtWarehouse, "now", lambda _: later)
@@ -139,12 +140,14 @@ class TestWindows:
         new = kept(project, "recent")
         assert len(new) == 1 and new != old
 
+    @pytest.mark.nightly
     def test_an_empty_run(self, project, monkeypatch):
         later = datetime.now(UTC) + timedelta(hours=4)
         monkeypatch.setattr(DbtWarehouse, "now", lambda _: later)
         results = dbt("run", "--select", "recent", "--empty")
         assert actions(results) == {"recent": "FULL/EMPTY_RUN"}
 
+    @pytest.mark.nightly
     def test_a_model_that_becomes_a_view_leaves_none(self, project):
         text = "{{ config(materialized='view') }} select 1 as id"
         write_file(text, project.project_root, "models", "counted.sql")
