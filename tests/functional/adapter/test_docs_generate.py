@@ -5,9 +5,17 @@ from dbt.tests.adapter.basic import expected_catalog
 from dbt.tests.adapter.basic.test_docs_generate import BaseDocsGenerate, BaseDocsGenReferences
 from dbt.tests.adapter.catalog import files
 from dbt.tests.adapter.catalog.relation_types import CatalogRelationTypes
-from dbt.tests.util import AnyStringWith, run_dbt
+from dbt.tests.util import run_dbt
 
-OWNER = AnyStringWith()  # whoever runs the tests
+
+class AnyOwner:
+    """Whoever runs the tests, in a Hive catalog; one in memory keeps no owners of views."""
+
+    def __eq__(self, other):
+        return other is None or isinstance(other, str)
+
+    def __repr__(self):
+        return "AnyOwner"
 
 
 class BigInt:
@@ -36,7 +44,7 @@ class TestDocsGenerate(BaseDocsGenerate):
     def expected_catalog(self, project):
         return expected_catalog.base_expected_catalog(
             project,
-            role=OWNER,
+            role=AnyOwner(),
             id_type=BigInt(),
             text_type="string",
             time_type="timestamp",
@@ -52,7 +60,7 @@ class TestDocsGenReferences(BaseDocsGenReferences):
     def expected_catalog(self, project):
         catalog = expected_catalog.expected_references_catalog(
             project,
-            role=OWNER,
+            role=AnyOwner(),
             id_type=BigInt(),
             text_type="string",
             time_type="timestamp",
