@@ -12,7 +12,7 @@ from spark_dynamic.changes.retention import readable_since
 from spark_dynamic.clock import stamp
 from spark_dynamic.duration import parse_duration
 from spark_dynamic.errors import EngineError
-from spark_dynamic.frontier.cut import Cut, Waiting, choose_cut
+from spark_dynamic.frontier.cut import Cut, Waiting
 from spark_dynamic.frontier.record import Pin
 from spark_dynamic.names import TableName
 from spark_dynamic.refresh.analyse import Analysis
@@ -46,14 +46,7 @@ def position_at(
         # It needs to agree with nothing else.
         cut: Cut | Waiting = Cut(moment, {}, {upstreams[0].storage: upstreams[0].records[0]})
     else:
-        cut = choose_cut(
-            now=moment,
-            after=None,
-            bases=analysis.bases,
-            upstreams=upstreams,
-            pin_at=lambda table, then: cycle.pin(warehouse, table, then),
-            same_rows=lambda old, new: cycle.same_rows(warehouse, old, new),
-        )
+        cut = cycle.cut(warehouse, analysis.bases, upstreams, now=moment)
     if isinstance(cut, Waiting):
         raise EngineError(
             "NO_COMMON_POINT",

@@ -54,9 +54,7 @@ def ask(read: ChangeRead, cycle: Cycle, warehouse: Warehouse) -> Question:
     cycle.verdicts[analysis.text_hash] = verdict
     refusal = always_full(analysis, verdict)
     if refusal is not None or analysis.query is None:
-        raise EngineError(
-            "CHANGES_NOT_KNOWN", f"What changed in this query cannot be told. {refusal}"
-        )
+        raise not_known(refusal)
     versions = {
         table: cycle.catalog.history(warehouse, table)[0].version for table in analysis.tables()
     }
@@ -76,6 +74,11 @@ def ask(read: ChangeRead, cycle: Cycle, warehouse: Warehouse) -> Question:
     return _with_plan(read, analysis, layout, kept.query, Writer(Pinned(versions)), warehouse)
 
 
+def not_known(why: Reason | None) -> EngineError:
+    """Return the error of a query whose changes cannot be told."""
+    return EngineError("CHANGES_NOT_KNOWN", f"What changed in this query cannot be told. {why}")
+
+
 def _request(read: ChangeRead) -> Request:
     # No name is read by a query that has none.
     nobody = TableName(read.schema, "")
@@ -87,9 +90,7 @@ def _check_types(columns: tuple[Column, ...]) -> None:
     try:
         row_hash((known.name, known.type) for known in columns)
     except NotIncremental as refused:
-        raise EngineError(
-            "CHANGES_NOT_KNOWN", f"What changed in this query cannot be told. {refused.reason}"
-        ) from refused
+        raise not_known(refused.reason) from refused
 
 
 def _unique_key(read: ChangeRead, columns: tuple[Column, ...]) -> tuple[tuple[str, str], ...]:

@@ -69,19 +69,17 @@ def window_of(
     as_upserts: bool = False,
 ) -> Window:
     """Return the window that a change query in a dynamic table stands for, or say why not."""
-    if as_upserts or until is not None or initial_rows or read.mode is not Mode.REDO_LOG:
-        asked = (
-            "upserts()"
-            if as_upserts
-            else "until"
-            if until is not None
-            else "initial_rows"
-            if initial_rows
-            else f"mode='{read.mode.value}'"
-        )
+    beyond = {
+        "upserts()": as_upserts,
+        "until": until is not None,
+        "initial_rows": initial_rows,
+        f"mode='{read.mode.value}'": read.mode is not Mode.REDO_LOG,
+    }
+    if any(beyond.values()):
+        first = next(name for name, is_asked in beyond.items() if is_asked)
         raise EngineError(
             "CHANGES_NOT_MAINTAINED",
-            f"{asked} cannot be kept up to date in a dynamic_table, which can keep the changes of "
+            f"{first} cannot be kept up to date in a dynamic_table, which can keep the changes of "
             "the last hours or days: changes(…, since='2 hours', mode='redo_log'). Use a view, a "
             "table or an incremental model for anything else.",
         )

@@ -2,6 +2,7 @@
 
 import threading
 import uuid
+from collections.abc import Iterable
 from datetime import datetime, timedelta
 
 from spark_dynamic.catalog import Catalog
@@ -13,8 +14,9 @@ from spark_dynamic.frontier.compare import (
     same_rows,
     touches_columns,
 )
+from spark_dynamic.frontier.cut import Cut, Upstream, Waiting, choose_cut
 from spark_dynamic.frontier.history import between, net_rows, replaces_all
-from spark_dynamic.frontier.record import Pin, Verdict
+from spark_dynamic.frontier.record import Pin, Record, Verdict
 from spark_dynamic.frontier.state import KnownState, StateRow
 from spark_dynamic.names import TableName
 from spark_dynamic.warehouse import Commit, Warehouse
@@ -56,6 +58,29 @@ class Cycle:
     def has_written(self, table: TableName) -> bool:
         """Tell whether a node of this invocation wrote a table, or made a view."""
         return table in self._written
+
+    def cut(
+        self,
+        warehouse: Warehouse,
+        bases: Iterable[TableName],
+        upstreams: Iterable[Upstream],
+        *,
+        now: datetime | None = None,
+        after: datetime | None = None,
+        own: Record | None = None,
+        decided: datetime | None = None,
+    ) -> Cut | Waiting:
+        """Choose a cut by the pins of this cycle; see `choose_cut`."""
+        return choose_cut(
+            now=now or self.data_timestamp,
+            after=after,
+            bases=bases,
+            upstreams=upstreams,
+            pin_at=lambda table, moment: self.pin(warehouse, table, moment),
+            same_rows=lambda old, new: self.same_rows(warehouse, old, new),
+            own=own,
+            decided=decided,
+        )
 
     def pin(self, warehouse: Warehouse, table: TableName, moment: datetime) -> Pin:
         """Return a table's version at a moment. The first answer stands for the whole cycle."""

@@ -16,7 +16,7 @@ from spark_dynamic.apply.storage import (
 from spark_dynamic.apply.view import CONFIG_PROPERTY, has_applied
 from spark_dynamic.catalog import describe_query
 from spark_dynamic.config import RefreshMode
-from spark_dynamic.frontier.cut import Cut, Upstream, Waiting, choose_cut, is_same_commit
+from spark_dynamic.frontier.cut import Cut, Upstream, Waiting, is_same_commit
 from spark_dynamic.frontier.record import Pin, Record, StoredColumn, Verdict
 from spark_dynamic.names import TableName
 from spark_dynamic.refresh.aging import kept_until
@@ -175,13 +175,11 @@ def _cut(
 ) -> Cut | Waiting:
     if not verdict.passed:
         return Cut(cycle.data_timestamp, {}, {})
-    return choose_cut(
-        now=cycle.data_timestamp,
+    return cycle.cut(
+        warehouse,
+        analysis.bases,
+        analysis.upstreams,
         after=after,
-        bases=analysis.bases,
-        upstreams=analysis.upstreams,
-        pin_at=lambda table, moment: cycle.pin(warehouse, table, moment),
-        same_rows=lambda old, new: cycle.same_rows(warehouse, old, new),
         own=own,
         decided=request.decided_at,
     )

@@ -5,6 +5,7 @@ from datetime import datetime
 from typing import Final
 
 from spark_dynamic.apply.slide import Slide, stored_ages
+from spark_dynamic.changes.question import not_known
 from spark_dynamic.changes.window_log import Log, WindowLog
 from spark_dynamic.clock import from_micros
 from spark_dynamic.errors import EngineError
@@ -44,7 +45,9 @@ def plan_window(request: Request, cut: Cut, cycle: Cycle, warehouse: Warehouse) 
     verdict = judge(request, analysis, record.verdict if record else None, cycle, warehouse)
     # Whoever reads the text of a change query asks for it there.
     cycle.verdicts[analysis.text_hash] = verdict
-    _check_repeatable(analysis, always_full(analysis, verdict))
+    refusal = always_full(analysis, verdict)
+    if refusal is not None or analysis.query is None:
+        raise not_known(refusal)
     log = WindowLog(request.window, analysis, cut, cycle, warehouse)
     invalid = why_invalid(request, stored, analysis, lambda _: False, cycle, warehouse)
     config_changes = config_changes_since(record, request)
@@ -101,13 +104,6 @@ def _part_of(cut: Cut, analysis: Analysis) -> Cut:
     wanted = behind | set(analysis.bases)
     pins = {table: pin for table, pin in cut.pins.items() if table in wanted}
     return Cut(cut.data_timestamp, pins, upstreams)
-
-
-def _check_repeatable(analysis: Analysis, refusal: Reason | None) -> None:
-    if refusal is not None or analysis.query is None:
-        raise EngineError(
-            "CHANGES_NOT_KNOWN", f"What changed in this query cannot be told. {refusal}"
-        )
 
 
 def _slide(

@@ -7,7 +7,7 @@ from spark_dynamic.apply.storage import generations, storage_name
 from spark_dynamic.changes.window import Window, windows_named
 from spark_dynamic.config import DynamicTableConfig
 from spark_dynamic.errors import EngineError
-from spark_dynamic.frontier.cut import Cut, Waiting, choose_cut
+from spark_dynamic.frontier.cut import Cut, Waiting
 from spark_dynamic.names import TableName
 from spark_dynamic.refresh.analyse import analyse
 from spark_dynamic.refresh.cycle import Cycle
@@ -59,15 +59,7 @@ class Windows:
         if not self.windows:
             return None
         analysis = analyse(replace(request, sql=self._all_sources()), cycle, warehouse)
-        cut = choose_cut(
-            now=cycle.data_timestamp,
-            after=None,
-            bases=analysis.bases,
-            upstreams=analysis.upstreams,
-            pin_at=lambda table, moment: cycle.pin(warehouse, table, moment),
-            same_rows=lambda old, new: cycle.same_rows(warehouse, old, new),
-            decided=request.decided_at,
-        )
+        cut = cycle.cut(warehouse, analysis.bases, analysis.upstreams, decided=request.decided_at)
         if isinstance(cut, Cut):
             return cut
         self._check_built(cut, cycle, warehouse)

@@ -2,6 +2,7 @@
 
 import threading
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 
 from change_reads import Reader
@@ -65,7 +66,7 @@ class Consumers:
                 planned.wait(60)
             insert = f"INSERT INTO {self.table.sql} SELECT id, change_action FROM (\n{select}\n)"
             try:
-                batch.run(lambda insert=insert, w=warehouse: w.execute(insert), warehouse)  # type: ignore[misc]
+                batch.run(partial(warehouse.execute, insert), warehouse)
                 return
             except EngineError as error:
                 self.lost.append(error.code)

@@ -36,19 +36,19 @@ class Catalog:
 
 def test_missing_columns_are_added() -> None:
     catalog = Catalog("a")
-    append_to(catalog, TABLE, COLUMNS, catalog.append)  # type: ignore[arg-type]
+    append_to(catalog, TABLE, COLUMNS, catalog.append)
     added = "ALTER TABLE `shop`.`list` ADD COLUMNS (`b` STRING, `c` ARRAY<STRING>)"
     assert catalog.log == ["append", added, "append"]
 
 
 def test_a_table_that_has_them_is_asked_nothing() -> None:
     catalog = Catalog(*COLUMNS)
-    append_to(catalog, TABLE, COLUMNS, catalog.append)  # type: ignore[arg-type]
+    append_to(catalog, TABLE, COLUMNS, catalog.append)
     assert catalog.log == ["append"]
 
 
 def test_what_else_goes_wrong_is_told() -> None:
     catalog = Catalog(*COLUMNS, "x")
     with pytest.raises(WarehouseError, match="no"):
-        append_to(catalog, TABLE, COLUMNS, catalog.append)  # type: ignore[arg-type]
+        append_to(catalog, TABLE, COLUMNS, catalog.append)
     assert catalog.log == ["append"]
