@@ -106,7 +106,7 @@ wheel: $(INSTALLED) ## Build the wheel and the source distribution into dist/
 jars: $(JARS) ## Fetch the Delta jars into the user's cache, archive Spark's classes
 
 clean: ## Remove the environment and everything that was built
-	rm -rf $(VENV) dist .mypy_cache .ruff_cache .pytest_cache
+	rm -rf $(VENV) dist .mypy_cache .ruff_cache .pytest_cache .pytest_collected
 	rm -rf integration_tests/.spark_dynamic integration_tests/target integration_tests/logs
 	rm -rf integration_tests/dbt_packages integration_tests/package-lock.yml
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
