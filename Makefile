@@ -35,7 +35,7 @@ demo: $(JARS) ## Build and refresh dynamic tables on a local Spark, step by step
 	@$(BIN)/python -m dbt.adapters.spark_dynamic.demo --project-dir integration_tests
 
 # dbt-tests-adapter has some two hundred classes; these show that the adapter is one.
-BASIC := $(addprefix tests/functional/adapter/test_,basic.py aliases.py hooks.py query_comment.py)
+BASIC := tests/functional/adapter/test_basic.py
 
 # Shows that the fuzzer on Delta finds bugs; `make fuzz-delta` runs it.
 PLANTED_BUGS := tests/functional/engine/mutants

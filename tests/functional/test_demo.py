@@ -1,4 +1,8 @@
-"""The demo, run as a user runs it: a process of its own, on a copy of the shop project."""
+"""The demo, run as a user runs it: a process of its own, on a copy of the shop project.
+
+It runs without a Java of the machine, so it shows `dbt-spark-dynamic[java]`, too; all other tests
+use the machine's.
+"""
 
 import os
 import re
@@ -46,8 +50,23 @@ def shop_in(folder: Path) -> Path:
     return project
 
 
+def commands_without_java(folder: Path) -> str:
+    """A PATH with every command of this machine but `java`: Spark's launcher needs some."""
+    folder.mkdir()
+    for directory in os.environ["PATH"].split(os.pathsep):
+        for command in Path(directory).glob("*"):
+            if command.name != "java" and not (folder / command.name).is_symlink():
+                (folder / command.name).symlink_to(command)
+    return str(folder)
+
+
 def run_demo(project: Path) -> Demo:
-    environment = {k: v for k, v in os.environ.items() if k != "SPARK_DYNAMIC_HOME"}
+    environment = {
+        name: value
+        for name, value in os.environ.items()
+        if name not in ("SPARK_DYNAMIC_HOME", "JAVA_HOME")
+    }
+    environment["PATH"] = commands_without_java(project.parent / "bin")
     run = subprocess.run(
         [sys.executable, "-m", "dbt.adapters.spark_dynamic.demo", f"--project-dir={project}"],
         capture_output=True,

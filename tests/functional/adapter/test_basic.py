@@ -31,6 +31,7 @@ class TestSingularTests(BaseSingularTests):
     pass
 
 
+@pytest.mark.nightly
 class TestSingularTestsEphemeral(BaseSingularTestsEphemeral):
     pass
 
@@ -47,6 +48,7 @@ class TestIncremental(BaseIncremental):
     pass
 
 
+@pytest.mark.nightly
 class TestIncrementalNotSchemaChange(BaseIncrementalNotSchemaChange):
     pass
 
@@ -63,10 +65,12 @@ class TestGenericTests(BaseGenericTests):
     pass
 
 
+@pytest.mark.nightly
 class TestSnapshotCheckCols(BaseSnapshotCheckCols):
     pass
 
 
+@pytest.mark.nightly
 class TestSnapshotTimestamp(BaseSnapshotTimestamp):
     pass
 

@@ -57,6 +57,7 @@ def test_everything_can_be_chosen_in_the_profile(shop: DbtProject, tmp_path: Pat
         home=str(home),
         server_side_parameters={
             "spark.sql.warehouse.dir": str(warehouse),
+            "spark.sql.catalogImplementation": "in-memory",
             "spark.master": "local[3]",
             "spark.driver.memory": "1g",
             # Makes the JVM say in its log how much memory it has.

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pyspark
 import pytest
+from tests.conftest import SMALL_AND_MANY
 from tests.functional.connections.processes import DbtProject
 
 from dbt.adapters.spark_dynamic.embedded import Home
@@ -33,11 +34,10 @@ def port(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
         number = free.getsockname()[1]
     settings = {
         **home.settings(),
+        **SMALL_AND_MANY,
         "spark.master": "local[2]",
         "spark.driver.memory": "2g",
         "spark.ui.enabled": "false",
-        "spark.sql.shuffle.partitions": "2",
-        "spark.databricks.delta.snapshotPartitions": "2",
         "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
         "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
         "spark.sql.ansi.enabled": "false",

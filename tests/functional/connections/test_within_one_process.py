@@ -45,3 +45,29 @@ class TestSessions:
         run_dbt(["run", "--threads", "1", "--select", "racer_1"])
         assert project.run_sql("select current_timezone()", fetch="one")[0] == "UTC"
         assert project.run_sql("show views", fetch="all") == []
+
+
+JOINED = "select a.id, b.id % 7 as c from range({size}) a join range(2000) b on a.id = b.id"
+OLD, NEW = JOINED.format(size=1000), JOINED.format(size=1010)
+DIFFERENCES = f"""
+{{{{ config(
+    materialized='table',
+    pre_hook=['set spark.sql.shuffle.partitions=4', 'set spark.sql.autoBroadcastJoinThreshold=-1'],
+) }}}}
+select 'added' as what, * from ({NEW} except all {OLD})
+union all
+select 'removed', * from ({OLD} except all {NEW})
+"""
+
+
+class TestUnions:
+    """With the settings of Spark 4.2, all 1000 old rows seem to have been removed."""
+
+    @pytest.fixture(scope="class")
+    def models(self):
+        return {"differences.sql": DIFFERENCES}
+
+    def test_a_difference_both_ways(self, project):
+        run_dbt(["run"])
+        counted = "select what, count(*) from {schema}.differences group by what"
+        assert [tuple(row) for row in project.run_sql(counted, fetch="all")] == [("added", 10)]

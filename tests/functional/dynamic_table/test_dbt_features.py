@@ -1,8 +1,10 @@
 """Everything else that dbt does with a model, done with a dynamic table."""
 
 import json
+from pathlib import Path
 
 import pytest
+import yaml
 from dbt.tests.util import run_dbt, write_file
 from tests.functional.refreshes import actions, dbt, rows
 
@@ -151,6 +153,22 @@ class TestFeatures:
         write_file(STRICT + " where id > 1", project.project_root, "models", "strict.sql")
         deferred = dbt("run", "--select", "state:modified", "--defer", "--state", "state")
         assert actions(deferred) == {"strict": "REINITIALIZE/DEFINITION_CHANGED"}
+
+        # A developer's own schema, over the dynamic table of another one.
+        production = project.test_schema
+        path = Path(project.profiles_dir) / "profiles.yml"
+        profiles = yaml.safe_load(path.read_text())
+        outputs = profiles["test"]["outputs"]
+        outputs["dev"] = {**outputs["default"], "schema": f"{production}_dev"}
+        path.write_text(yaml.safe_dump(profiles))
+        in_dev = ("run", "--select", "strict", "--target", "dev", "--defer", "--state", "state")
+        assert actions(dbt(*in_dev)) == {"strict": "FULL/INITIAL_BUILD"}
+        project.run_sql(f"insert into {production}.raw_sales values (5, 2, timestamp'2026-05-01')")
+        assert actions(dbt(*in_dev)) == {"strict": "WAITING"}
+        dbt("run", "--select", "sales")
+        assert actions(dbt(*in_dev)) == {"strict": "FULL/CHEAPER"}
+        assert rows(project, f"select id from {production}_dev.strict") == [(2,), (4,), (5,)]
+        assert rows(project, f"select id from {production}.strict") == [(2,), (4,)]
 
     def test_retry(self, project):
         write_file(FRAGILE, project.project_root, "models", "fragile.sql")

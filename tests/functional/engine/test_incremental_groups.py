@@ -76,6 +76,7 @@ def test_floating_point_sums_are_recomputed(sales: SparkShop) -> None:
     sales.check("weights")
 
 
+@pytest.mark.nightly
 def test_one_row_without_group_by(sales: SparkShop) -> None:
     sales.model("all", "select count(*) as n, sum(amount) as total, max(day) as day from sales")
     sales.check("all", "FULL")
@@ -87,6 +88,7 @@ def test_one_row_without_group_by(sales: SparkShop) -> None:
     sales.check("all")
 
 
+@pytest.mark.nightly
 def test_having_hides_groups_and_shows_them_again(sales: SparkShop) -> None:
     sales.model(
         "busy",

@@ -25,6 +25,7 @@ def test_a_filter_appends_what_was_inserted(orders: SparkShop) -> None:
     orders.check("big", "NO_DATA")
 
 
+@pytest.mark.nightly
 def test_duplicates_survive_a_delete_of_one_copy(orders: SparkShop) -> None:
     orders.model("pairs", "select customer, amount from orders")
     orders.check("pairs", "FULL")
@@ -138,6 +139,7 @@ def test_maps_are_told_apart_by_their_entries(shop: SparkShop) -> None:
         assert bag(stored) == bag(wanted)
 
 
+@pytest.mark.nightly
 def test_sources_may_have_deletion_vectors(shop: SparkShop) -> None:
     shop.table("marked", "a int, b int", "(1, 1)", "(2, 2)", "(3, 3)", "(4, 4)")
     shop.run(

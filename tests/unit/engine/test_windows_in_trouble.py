@@ -19,7 +19,7 @@ def seeds(often: int, nightly: int) -> list[object]:
     return [*range(often), *(pytest.param(seed, marks=pytest.mark.nightly) for seed in later)]
 
 
-@pytest.mark.parametrize("seed", seeds(4, 8))
+@pytest.mark.parametrize("seed", seeds(2, 10))
 def test_random_days(seed: int) -> None:
     rng = random.Random(seed)
     shop = window_shop()
@@ -45,7 +45,7 @@ def test_random_days(seed: int) -> None:
         assert shop.is_kept_right(), (seed, sql)
 
 
-@pytest.mark.parametrize("seed", seeds(3, 5))
+@pytest.mark.parametrize("seed", seeds(2, 6))
 def test_random_days_over_a_dynamic_table(seed: int) -> None:
     """Alone, and beside a table whose commits come in between."""
     rng = random.Random(seed)

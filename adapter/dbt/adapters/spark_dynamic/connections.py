@@ -41,6 +41,11 @@ _READ_OLD_VERSIONS = {
     "spark.databricks.delta.vacuum.enforceTimeTravelWithinDeletedFileRetentionDuration": "false"
 }
 
+# Spark 4.1 began to leave out the shuffle above a UNION ALL whose branches are partitioned alike.
+# Where both branches use exchanges again, 4.2 then appends partitions instead of uniting them, and
+# a GROUP BY or EXCEPT ALL above sees each branch alone: wrong rows.
+_RIGHT_UNIONS = {"spark.sql.unionOutputPartitioning": "false"}
+
 
 @dataclass
 class SparkDynamicCredentials(SparkCredentials):
@@ -59,7 +64,8 @@ class SparkDynamicCredentials(SparkCredentials):
         chosen = {key: _written(value) for key, value in self.server_side_parameters.items()}
         super().__post_init__()
         # dbt-spark switches ANSI off here whatever the profile says.
-        self.server_side_parameters = {**RESULT_SETTINGS, **_READ_OLD_VERSIONS, **chosen}
+        ours = RESULT_SETTINGS | _READ_OLD_VERSIONS | _RIGHT_UNIONS
+        self.server_side_parameters = {**ours, **chosen}
 
     @property
     def type(self) -> str:
