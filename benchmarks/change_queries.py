@@ -1,13 +1,17 @@
 """`make bench-changes`: a change query of a join, against the general shape and the naive way.
 
-The interval holds inserts only, so nothing has to be netted (ADDED_ONLY). One updated row more,
+The interval holds inserts only, so nothing has to be netted (ADDED_ONLY). One updated order more,
 and the same query has to net everything (MINIMIZE). The naive way compares two whole results.
 """
 
+import json
+import os
 import time
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from statistics import median
+from typing import Any
 
 import click
 from pyspark.sql import SparkSession
@@ -17,6 +21,7 @@ from benchmarks.measure import BenchmarkFailed
 from benchmarks.project import write_project
 from benchmarks.workloads import Workload
 from dbt.adapters.spark_dynamic.demo.dbt_steps import Dbt
+from spark_dynamic.changes.layout import shapes
 
 _JOIN = """
 select o.o_orderkey, o.o_custkey, l.l_linenumber, l.l_extendedprice
@@ -25,11 +30,15 @@ from {orders} as o join {lineitem} as l on o.o_orderkey = l.l_orderkey
 _ORDERS, _LINES = f"{tpch.SCHEMA}.orders", f"{tpch.SCHEMA}.lineitem"
 
 
+INSERTS, UPDATE, NAIVE = "inserts only", "with one updated order", "`EXCEPT ALL` of two versions"
+
+
 @click.command()
 @click.option("--scale", default=1.0, help="TPC-H scale factor.")
 @click.option("--repeats", default=5, help="How often each query runs.")
 @click.option("--home", type=click.Path(path_type=Path), default=Path(".benchmark"))
-def main(scale: float, repeats: int, home: Path) -> None:
+@click.option("--output", type=click.Path(path_type=Path), help="The JSON file of the figures.")
+def main(scale: float, repeats: int, home: Path, output: Path | None) -> None:
     """Measure change queries over a join of orders and their lines."""
     home = home.resolve()
     home.mkdir(exist_ok=True)
@@ -43,13 +52,38 @@ def main(scale: float, repeats: int, home: Path) -> None:
     click.echo("Loading the sources ...")
     tpch.load(spark, data)
     queries = _queries(dbt, spark)
-    seconds = {name: _seconds(spark, sql, repeats) for name, sql in queries.items()}
     rows = {name: spark.sql(sql).count() for name, sql in queries.items()}
-    click.echo("| query | rows | seconds | times as long |")
-    click.echo("|---|---|---|---|")
-    for name, took in seconds.items():
-        ratio = took / seconds["inserts only"]
-        click.echo(f"| {name} | {rows[name]} | {took:.2f} | {ratio:.1f}× |")
+    if rows[INSERTS] != rows[NAIVE]:
+        raise BenchmarkFailed(f"The same interval has different changes: {rows}.")
+    figures = {
+        "scale": scale,
+        "date": datetime.now(UTC).date().isoformat(),
+        "cores": os.cpu_count(),
+        "change_queries": {
+            name: {
+                "rows": rows[name],
+                "shape": ", ".join(shapes(sql)) or None,
+                "seconds": _seconds(spark, sql, repeats),
+            }
+            for name, sql in queries.items()
+        },
+    }
+    path = output or home / f"changes_{scale:g}.json"
+    path.write_text(json.dumps(figures, indent=1))
+    click.echo(summary(figures))
+    click.echo(f"All figures are in {path}.")
+
+
+def summary(figures: Mapping[str, Any]) -> str:
+    """Return the figures as a table in Markdown: medians, and ratios to the simplest shape."""
+    queries = figures["change_queries"]
+    least = median(queries[INSERTS]["seconds"])
+    lines = ["| interval | shape | changes | s | times as long |", "|---|---|---|---|---|"]
+    for name, query in queries.items():
+        took = median(query["seconds"])
+        shape = f"`{query['shape']}`" if query["shape"] else ""
+        lines.append(f"| {name} | {shape} | {query['rows']} | {took:.1f} | {took / least:.1f} |")
+    return "\n".join(lines)
 
 
 def _queries(dbt: Dbt, spark: SparkSession) -> dict[str, str]:
@@ -59,9 +93,9 @@ def _queries(dbt: Dbt, spark: SparkSession) -> dict[str, str]:
     inserted, new = datetime.now(UTC), tpch.versions(spark)
     spark.sql(f"UPDATE {_LINES} SET l_comment = 'changed' WHERE l_orderkey = 1")
     return {
-        "inserts only": _changes(dbt, begin, inserted),
-        "with one updated row": _changes(dbt, begin, datetime.now(UTC)),
-        "EXCEPT ALL of two versions": _naive(old, new),
+        INSERTS: _changes(dbt, begin, inserted),
+        UPDATE: _changes(dbt, begin, datetime.now(UTC)),
+        NAIVE: _naive(old, new),
     }
 
 
@@ -88,14 +122,14 @@ def _naive(old: dict[str, int], new: dict[str, int]) -> str:
     return f"SELECT *, 'INSERT' FROM {added} UNION ALL SELECT *, 'DELETE' FROM {removed}"
 
 
-def _seconds(spark: SparkSession, sql: str, repeats: int) -> float:
+def _seconds(spark: SparkSession, sql: str, repeats: int) -> list[float]:
     """Run a query once to warm up, then measure it."""
     taken = []
     for _ in range(repeats + 1):
         begin = time.monotonic()
         spark.sql(sql).write.format("noop").mode("overwrite").save()
         taken.append(time.monotonic() - begin)
-    return median(taken[1:])
+    return [round(seconds, 3) for seconds in taken[1:]]
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ from typing import Final
 
 from spark_dynamic.changes.consumption import Consumption, read_consumption, write_consumption
 from spark_dynamic.errors import WarehouseError
-from spark_dynamic.frontier.own_columns import append_to
+from spark_dynamic.frontier.own_tables import append_to, create_own_table
 from spark_dynamic.literals import literal
 from spark_dynamic.names import TableName, quote
 from spark_dynamic.warehouse import Warehouse
@@ -32,8 +32,7 @@ _MISSING: Final = ("TABLE_OR_VIEW_NOT_FOUND", "SCHEMA_NOT_FOUND")
 
 def create_consumptions_table(table: TableName) -> str:
     """Return the statement that makes the table, if there is none."""
-    columns = ", ".join(f"{name} {kind}" for name, kind in _COLUMNS.items())
-    return f"CREATE TABLE IF NOT EXISTS {table.sql} ({columns}) USING delta"
+    return create_own_table(table, _COLUMNS)
 
 
 def append_consumptions(table: TableName, rows: Iterable[Consumption]) -> str:

@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from spark_dynamic.clock import read_stamp, stamp
+from spark_dynamic.frontier.own_tables import create_own_table
 from spark_dynamic.frontier.record import Pin, Recorded
 from spark_dynamic.frontier.settled import Settled
 from spark_dynamic.literals import literal
@@ -129,8 +130,7 @@ class KnownState:
 
 def create_state_table(table: TableName) -> str:
     """Return the statement that makes the state table."""
-    columns = ",\n  ".join(f"{name} {kind}" for name, kind in STATE_COLUMNS.items())
-    return f"CREATE TABLE IF NOT EXISTS {table.sql} (\n  {columns}\n) USING delta"
+    return create_own_table(table, STATE_COLUMNS)
 
 
 def append_rows(table: TableName, rows: list[StateRow]) -> str:

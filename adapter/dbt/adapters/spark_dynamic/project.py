@@ -3,7 +3,7 @@
 import hashlib
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from dbt.adapters.events.types import AdapterEventWarning
@@ -88,7 +88,7 @@ class _Reader:
             suspend_after=config.suspend_after,
             is_built_by_schedule=config.initialize is Initialize.ON_SCHEDULE,
         )
-        facts = {k: v for k, v in asdict(config).items() if k not in _ABOUT_TIME}
+        facts = {k: v for k, v in vars(config).items() if k not in _ABOUT_TIME}
         docs = [node.description, {c.name: c.description for c in node.columns.values()}]
         applied = [raw.get(key) for key in _APPLIED]
         described = docs if raw.get("persist_docs") else []

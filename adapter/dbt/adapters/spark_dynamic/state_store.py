@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from spark_dynamic.apply.commit import carrying
 from spark_dynamic.errors import WarehouseError
-from spark_dynamic.frontier.own_columns import append_to
+from spark_dynamic.frontier.own_tables import append_to
 from spark_dynamic.frontier.state import (
     STATE_COLUMNS,
     STATE_TABLE,

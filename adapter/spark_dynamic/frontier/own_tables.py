@@ -1,11 +1,25 @@
-"""Tables of our own that an earlier version made, with fewer columns than they have now."""
+"""Tables of our own: made when they are first needed, perhaps by an earlier version."""
 
 from collections.abc import Callable, Mapping
+from typing import Final
 
 from spark_dynamic.catalog import describe_relation
 from spark_dynamic.errors import WarehouseError
 from spark_dynamic.names import TableName, quote
 from spark_dynamic.warehouse import Warehouse
+
+# They get one small commit per run and are seldom read: neither statistics nor a checkpoint every
+# ten commits, which takes seconds, is worth its time.
+_PROPERTIES: Final = "'delta.dataSkippingNumIndexedCols' = '0', 'delta.checkpointInterval' = '100'"
+
+
+def create_own_table(table: TableName, columns: Mapping[str, str]) -> str:
+    """Return the statement that makes a table, if there is none."""
+    listed = ",\n  ".join(f"{name} {kind}" for name, kind in columns.items())
+    return (
+        f"CREATE TABLE IF NOT EXISTS {table.sql} (\n  {listed}\n) USING delta "
+        f"TBLPROPERTIES ({_PROPERTIES})"
+    )
 
 
 def append_to(

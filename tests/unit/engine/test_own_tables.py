@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from spark_dynamic.errors import WarehouseError
-from spark_dynamic.frontier.own_columns import append_to
+from spark_dynamic.frontier.own_tables import append_to
 from spark_dynamic.names import TableName
 
 TABLE = TableName("shop", "list")
