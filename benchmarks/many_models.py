@@ -14,6 +14,7 @@ import os
 import platform
 import pstats
 import shutil
+import time
 from collections import Counter
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -111,14 +112,13 @@ class Many:
     def measure(self, repeats: int) -> list[dict[str, Any]]:
         """Run every kind so many times, in turns, so that all see the same machine.
 
-        Each round begins with another kind: what a JVM has to compile or to clean up after one run
-        slows down the next.
+        Each run waits until the JVM has compiled and cleaned up after the one before.
         """
         rounds: list[dict[str, Any]] = []
         for number in range(repeats):
             entry: dict[str, Any] = {"round": number + 1, "cpu": {}}
-            first = number % len(KINDS)
-            for kind in KINDS[first:] + KINDS[:first]:
+            for kind in KINDS:
+                _rest()
                 before = _cpu_seconds()
                 entry[kind] = round(self._run(kind), 3)
                 entry["cpu"][kind] = round(_cpu_seconds() - before, 3)
@@ -172,6 +172,16 @@ def _cpu_seconds() -> float:
     context: Any = SparkContext._gateway
     stat = Path(f"/proc/{context.proc.pid}/stat").read_text().rpartition(")")[2].split()
     return sum(os.times()[:2]) + (int(stat[11]) + int(stat[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def _rest(limit: float = 30) -> None:
+    """Wait until nothing is left to do in the background."""
+    end = time.monotonic() + limit
+    while time.monotonic() < end:
+        before = _cpu_seconds()
+        time.sleep(1)
+        if _cpu_seconds() - before < 0.05:
+            return
 
 
 def summary(figures: Mapping[str, Any]) -> str:

@@ -5,6 +5,7 @@ run. Where one has to, the adapter's clock is set six days forward.
 """
 
 import re
+import shutil
 import uuid
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -99,6 +100,14 @@ class TestTargetLag:
         run_dbt(["test"])
         [fresh] = run_dbt(["source", "freshness"])
         assert fresh.status == "pass"
+
+        shutil.copytree("target", "state")
+        fresher = ["ls", "--select", "source_status:fresher+", "--state", "state"]
+        assert run_dbt(fresher) == []
+        self.insert(project, 0)
+        run_dbt(["source", "freshness"])
+        found = {name.rpartition(".")[2] for name in run_dbt([*fresher, "--resource-type", "model"])}
+        assert found == {*LAGGED, "free", "shown"}
 
     def test_a_suspended_table_succeeds_and_is_not_refreshed(self, project, monkeypatch):
         monkeypatch.setenv("SPARK_DYNAMIC_REFRESH", "all")
