@@ -102,11 +102,12 @@ class TestTargetLag:
         assert fresh.status == "pass"
 
         shutil.copytree("target", "state")
-        fresher = ["ls", "--select", "source_status:fresher+", "--state", "state"]
+        fresher = ["ls", "--resource-type", "model", "--state", "state"]
+        fresher += ["--select", "source_status:fresher+"]
         assert run_dbt(fresher) == []
         self.insert(project, 0)
         run_dbt(["source", "freshness"])
-        found = {name.rpartition(".")[2] for name in run_dbt([*fresher, "--resource-type", "model"])}
+        found = {name.rpartition(".")[2] for name in run_dbt(fresher)}
         assert found == {*LAGGED, "free", "shown"}
 
     def test_a_suspended_table_succeeds_and_is_not_refreshed(self, project, monkeypatch):
