@@ -25,8 +25,8 @@ endef
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-all test-adapter test-fast fuzz fuzz-delta bench \
-  bench-changes bench-many simulation lint format lock wheel jars clean
+.PHONY: help demo test test-all test-adapter test-fast fuzz fuzz-engine fuzz-delta bench \
+  bench-changes bench-many bench-engine simulation lint format lock wheel jars clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -60,16 +60,21 @@ test-adapter: $(JARS) ## Run all classes of dbt-tests-adapter on a real Spark (a
 test-fast: lint ## Run lint and unit tests, without Spark and without long random ones
 	$(BIN)/python -m pytest tests/unit -m "not thorough"
 
-# CASES=1000 runs so many; SEED=7 begins with that one, else the first seed is random.
-fuzz: $(INSTALLED) ## Check deltas of random queries over random changes on DuckDB (15 minutes)
-	PYTHONPATH=tests $(BIN)/python -m fuzz --cases $(or $(CASES),20000) --seed $(or $(SEED),0)
+# CASES=1000 runs so many, CHANGES=100 so many change queries; SEED=7 begins with that one, else the
+# first seed is random.
+fuzz: fuzz-engine fuzz-delta ## Check random queries over random changes, on DuckDB and on Delta
+
+fuzz-engine: $(INSTALLED) ## Check deltas, applying them, and change queries on DuckDB (25 minutes)
+	PYTHONPATH=tests $(BIN)/python -m fuzz --cases $(or $(CASES),20000) \
+	  --changes $(or $(CHANGES),1000) --seed $(or $(SEED),0)
 
 # Every seed is a project of seven models, refreshed three times: 21 cases.
 SEEDS ?= 1,2,3,4,5,6,7,8,9,10,12,13,14,15,16
 
 fuzz-delta: $(JARS) ## Check random queries over random changes end to end, on Delta (an hour)
 	FUZZ_SEEDS=$(SEEDS) $(BIN)/python -m pytest $(PLANTED_BUGS) \
-	  tests/functional/dynamic_table/test_fuzz_on_delta.py
+	  tests/functional/dynamic_table/test_fuzz_on_delta.py \
+	  tests/functional/engine/test_change_fuzz.py
 
 # SCALE=10 takes ten times as much data; REPEATS=1 is enough for a look.
 bench: $(JARS) ## Measure dynamic tables against rebuilt and hand-written ones, on TPC-H (two hours)
@@ -81,8 +86,16 @@ bench-changes: $(JARS) ## Measure change queries of a join against the naive way
 bench-many: $(JARS) ## Measure 200 dynamic tables with nothing to do against dbt's own models
 	$(BIN)/python -m benchmarks.many_models --repeats $(or $(REPEATS),5)
 
-simulation: $(INSTALLED) ## Run the schedule of 2,000 tables for a simulated week, by the real code
-	PYTHONPATH=tests $(BIN)/python -m simulation --tables $(or $(TABLES),2000) --days $(or $(DAYS),7)
+# The last DuckDB with the texts of TPC-DS built in; they are not ours to copy.
+TPCDS := $(VENV)/tpcds
+
+bench-engine: $(INSTALLED) ## Measure the engine alone, from a text to its statements, on TPC-DS
+	@test -d $(TPCDS) || $(PIP) --target $(TPCDS) duckdb==1.1.3
+	$(BIN)/python -m benchmarks.engine_time --package $(TPCDS)
+
+# Not TABLES, which is a list of tests here.
+simulation: $(INSTALLED) ## Run the schedule of 1,000 tables for two simulated weeks, by the real code
+	PYTHONPATH=tests $(BIN)/python -m simulation --tables $(or $(MODELS),1000) --days $(or $(DAYS),14)
 
 lint: $(INSTALLED) ## Check style, types, file lengths, and that all tests can be collected
 	$(BIN)/ruff check .

@@ -13,10 +13,11 @@ import json
 import os
 import platform
 import pstats
+import random
 import shutil
 import time
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from statistics import median
@@ -52,8 +53,9 @@ _MATERIALIZATION: Final = """
 {% endmaterialization %}
 """
 
-# Until the JVM has compiled what runs often, and no table is so new that it is looked at closely.
-_WARM_UP: Final = (DUE, DUE, *KINDS, *KINDS)
+# So often each kind is run first: until the JVM has compiled what runs often, and no table is so
+# new that it is looked at closely.
+_WARM_UP: Final = 2
 
 
 def model_text(number: int) -> str:
@@ -84,13 +86,14 @@ def write_project(folder: Path, kind: str, models: int, home: Path) -> None:
 
 
 class Many:
-    """The four projects on one session."""
+    """The projects of some kinds on one session."""
 
-    def __init__(self, home: Path, models: int) -> None:
+    def __init__(self, home: Path, models: int, kinds: Sequence[str] = KINDS) -> None:
         self._home = home
         self._models = models
+        self._kinds = kinds
         self._dbt: dict[str, Dbt] = {}
-        for kind in KINDS:
+        for kind in kinds:
             folder = home / kind
             write_project(folder, kind, models, home / "spark")
             self._dbt[kind] = Dbt(folder)
@@ -98,7 +101,7 @@ class Many:
     def prepare(self) -> None:
         """Load the sources, build all tables, and run everything once."""
         # dbt starts the session, with the adapter's own settings.
-        self._must("debug", NOTHING)
+        self._must("debug", self._kinds[0])
         spark = SparkSession.builder.getOrCreate()
         spark.sql("CREATE SCHEMA IF NOT EXISTS many_sources")
         for number in range(_SOURCES):
@@ -106,18 +109,22 @@ class Many:
             if not spark.catalog.tableExists(name):
                 rows = "SELECT id, id % 13 AS amount FROM range(100)"
                 spark.sql(f"CREATE TABLE {name} USING delta AS {rows}")
-        for kind in (NOTHING, VIEW, DUE, HELD, *_WARM_UP):
+        # `held` looks at the tables of `due`, so these are built first, and twice settled.
+        built = [kind for kind in (DUE, DUE, DUE) if kind in self._kinds]
+        for kind in (*built, *self._kinds * _WARM_UP):
             click.echo(f"{kind}: {self._must('run', kind).seconds:.1f} s")
 
-    def measure(self, repeats: int) -> list[dict[str, Any]]:
+    def measure(self, repeats: int, shuffle: bool = False) -> list[dict[str, Any]]:
         """Run every kind so many times, in turns, so that all see the same machine.
 
-        Each run waits until the JVM has compiled and cleaned up after the one before.
+        Each run waits until the JVM has compiled and cleaned up after the one before. What is left
+        of that falls on whoever comes next, so the order of a round can be `shuffle`d.
         """
         rounds: list[dict[str, Any]] = []
         for number in range(repeats):
             entry: dict[str, Any] = {"round": number + 1, "cpu": {}}
-            for kind in KINDS:
+            order = random.sample(self._kinds, len(self._kinds)) if shuffle else self._kinds
+            for kind in order:
                 _rest()
                 before = _cpu_seconds()
                 entry[kind] = round(self._run(kind), 3)
@@ -187,50 +194,74 @@ def _rest(limit: float = 30) -> None:
 def summary(figures: Mapping[str, Any]) -> str:
     """Return the figures as a table in Markdown: medians, and ratios to dbt's own runs."""
     rounds = figures["rounds"]
-    measured = {"s": {kind: median(entry[kind] for entry in rounds) for kind in KINDS}}
+    kinds = [kind for kind in KINDS if all(kind in entry for entry in rounds)]
+    measured = {"s": {kind: median(entry[kind] for entry in rounds) for kind in kinds}}
     if all("cpu" in entry for entry in rounds):
         measured["s of processor time"] = {
-            kind: median(entry["cpu"][kind] for entry in rounds) for kind in KINDS
+            kind: median(entry["cpu"][kind] for entry in rounds) for kind in kinds
         }
     heads = [f"{figures['models']} models"]
+    bases = [kind for kind in (NOTHING, VIEW) if kind in kinds]
     for unit in measured:
-        heads += [unit, f"/ `{NOTHING}`", f"/ `{VIEW}`"]
+        heads += [unit, *(f"/ `{base}`" for base in bases)]
     heads.append("statements")
     lines = [f"| {' | '.join(heads)} |", "|---" * len(heads) + "|"]
-    for kind in KINDS:
+    for kind in kinds:
         cells = [f"`{kind}`"]
         for seconds in measured.values():
-            ratios = (seconds[kind] / seconds[other] for other in (NOTHING, VIEW))
+            ratios = (seconds[kind] / seconds[base] for base in bases)
             cells += [f"{seconds[kind]:.1f}", *(f"{ratio:.2f}" for ratio in ratios)]
         cells.append(str(sum(figures["statements"][kind].values())))
         lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines)
 
 
+def chosen_kinds(text: str) -> list[str]:
+    """Return the kinds that a text names; `held` needs the tables that `due` builds."""
+    kinds = [kind.strip() for kind in text.split(",")]
+    unknown = [kind for kind in kinds if kind not in KINDS]
+    if unknown or (HELD in kinds and DUE not in kinds):
+        raise click.BadParameter(
+            f"--kinds {text!r}. Expected some of {', '.join(KINDS)}; {HELD} only with {DUE}."
+        )
+    return kinds
+
+
 @click.command()
 @click.option("--models", default=200, help="How many models each project has.")
 @click.option("--repeats", default=5, help="How often each project is run and measured.")
 @click.option("--home", type=click.Path(path_type=Path), default=Path(".benchmark/many"))
+@click.option("--kinds", default=",".join(KINDS), help="The projects to run, in order.")
+@click.option("--shuffle/--no-shuffle", default=False, help="Run each round in a random order.")
 @click.option("--profile/--no-profile", default=False, help="Also say where the time goes.")
 @click.option("--output", type=click.Path(path_type=Path), help="The JSON file of the figures.")
-def main(models: int, repeats: int, home: Path, profile: bool, output: Path | None) -> None:
+def main(
+    models: int,
+    repeats: int,
+    home: Path,
+    kinds: str,
+    shuffle: bool,
+    profile: bool,
+    output: Path | None,
+) -> None:
     """Compare dynamic tables that have nothing to do with dbt's own cheapest models."""
+    chosen = chosen_kinds(kinds)
     home = home.resolve()
     home.mkdir(parents=True, exist_ok=True)
-    many = Many(home, models)
+    many = Many(home, models, chosen)
     many.prepare()
     figures = {
         "models": models,
         "date": datetime.now(UTC).date().isoformat(),
         "cores": os.cpu_count(),
         "machine": platform.machine(),
-        "rounds": many.measure(repeats),
-        "statements": {kind: many.statements(kind) for kind in KINDS},
+        "rounds": many.measure(repeats, shuffle),
+        "statements": {kind: many.statements(kind) for kind in chosen},
     }
     path = output or home / f"many_{models}.json"
     path.write_text(json.dumps(figures, indent=1))
     if profile:
-        for kind in (NOTHING, HELD, DUE):
+        for kind in chosen:
             many.profile(kind)
     click.echo(json.dumps(figures["statements"], indent=1))
     click.echo(summary(figures))

@@ -18,12 +18,10 @@ class SparkDynamicPlugin(dbtPlugin):
     def get_manifest_artifacts(self, manifest: Manifest) -> PluginArtifacts:
         """Check the project; there is nothing to write."""
         if manifest.metadata.adapter_type == "spark_dynamic":
-            from dbt.adapters.spark_dynamic.config import check_project
             from dbt.adapters.spark_dynamic.due_tag import tag_due
-            from dbt.adapters.spark_dynamic.project import warn_of_lags
+            from dbt.adapters.spark_dynamic.project_check import check_once
 
-            check_project(manifest)
-            warn_of_lags(manifest)
+            check_once(manifest)
             tag_due(manifest)
         return {}
 

@@ -188,11 +188,13 @@ def describe_relation(warehouse: Warehouse, name: TableName) -> Relation | None:
         if error.condition in _MISSING:
             return None
         raise
-    columns = []
+    columns, comments = [], {}
     for row in rows:
         if not row["col_name"] or row["col_name"].startswith("# "):
             break
         columns.append(Column(row["col_name"], row["data_type"]))
+        if row.get("comment"):
+            comments[row["col_name"]] = row["comment"]
     facts = {row["col_name"]: row["data_type"] for row in rows[len(columns) :]}
     return Relation(
         name=name,
@@ -202,6 +204,7 @@ def describe_relation(warehouse: Warehouse, name: TableName) -> Relation | None:
         properties=facts.get("Table Properties") or "",
         comment=facts.get("Comment") or "",
         view=_view_text(warehouse, name) if facts.get("Type") == "VIEW" else None,
+        column_comments=comments,
     )
 
 

@@ -1,5 +1,15 @@
 """The engine's own errors."""
 
+import re
+from typing import Final
+
+# The name of an error in Spark's own message, in front of its sentence.
+_CONDITION: Final = re.compile(r"\[([A-Z][A-Z0-9_]+(?:\.[A-Z0-9_]+)*)\]\s*")
+_CAUSED_BY: Final = "\nCaused by: "
+
+# What Delta says of rows that break a constraint: those that are written, those that are there.
+_BROKEN: Final = ("DELTA_VIOLATE_CONSTRAINT", "DELTA_NEW_CHECK_CONSTRAINT_VIOLATION")
+
 
 class EngineError(Exception):
     """A refresh that cannot go on. The text is `CODE: sentence`."""
@@ -20,6 +30,41 @@ class WarehouseError(Exception):
         super().__init__(message)
         self.condition = condition
 
+    @classmethod
+    def of(cls, message: str) -> "WarehouseError":
+        """Return the error of a message, which mostly begins with its condition."""
+        found = _CONDITION.search(message)
+        return cls(found.group(1) if found else "", message)
+
+    @property
+    def code(self) -> str:
+        """The name that people see: Spark's for what caused the error, if it has one."""
+        found = _CONDITION.search(self._root) or _CONDITION.search(str(self))
+        return found.group(1) if found else "QUERY_FAILED"
+
+    @property
+    def sentence(self) -> str:
+        """What went wrong, in one line and without the code."""
+        return self.sentences.partition("\n")[0]
+
+    @property
+    def sentences(self) -> str:
+        """What went wrong, with all that Spark says about it."""
+        return _CONDITION.sub("", self._root, count=1)
+
+    @property
+    def report(self) -> str:
+        """The whole message; its first line is `CODE: sentence`."""
+        message = str(self).strip()
+        first = f"{self.code}: {self.sentence}"
+        if self._root != message:
+            return f"{first}\n{message}"
+        return "\n".join([first, *message.splitlines()[1:]])
+
+    @property
+    def _root(self) -> str:
+        return str(self).strip().rpartition(_CAUSED_BY)[2]
+
     @property
     def is_conflict(self) -> bool:
         """Tell whether another writer was faster, so that planning again may succeed."""
@@ -29,3 +74,9 @@ class WarehouseError(Exception):
             "TABLE_OR_VIEW_ALREADY_EXISTS",
             "DELTA_TABLE_ALREADY_EXISTS",
         )
+
+    @property
+    def breaks_constraint(self) -> bool:
+        """Tell whether rows break a constraint of the table."""
+        # What fails in a task comes wrapped into another error.
+        return any(name in str(self) for name in _BROKEN)

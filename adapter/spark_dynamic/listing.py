@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import Final
 
 from spark_dynamic.errors import WarehouseError
@@ -43,8 +44,9 @@ def location_of(text: str) -> str:
     return found[1].strip() if found else ""
 
 
+@lru_cache(maxsize=4096)
 def lasting(text: str) -> str:
-    """Return what a relation is, without when it was made."""
+    """Return what a relation is, without when it was made; many tables read the same sources."""
     lines = (line for line in text.splitlines() if not line.startswith(_PASSING))
     return _MADE.sub("", "\n".join(lines))
 

@@ -90,8 +90,8 @@ _SENTENCES = {
         "cannot be applied."
     ),
     "TYPE_NOT_STORED": (
-        "The query has an aggregate of type {detail}, which Delta cannot store for the next "
-        "refresh."
+        "The query aggregates, or groups by, values of type {detail}, which Delta cannot store "
+        "and find again."
     ),
     "SYNTAX_NOT_KNOWN": "The query has a part that is not refreshed incrementally: {detail}.",
     "OPERATORS_DIFFER": (
@@ -111,6 +111,9 @@ _SENTENCES = {
     # The stored table cannot be carried on.
     "DEFINITION_CHANGED": "The query, or a view that it reads, was changed.",
     "CONFIG_CHANGED": "The storage was reconfigured: {detail}.",
+    "CONSTRAINTS_CHANGED": (
+        "The contract has a constraint that the stored rows do not meet: {detail}."
+    ),
     "COLUMNS_CHANGED": "The columns of the result changed: {detail}.",
     "SETTINGS_CHANGED": "Settings that change results are different now: {detail}.",
     "RECORD_LOST": "The table's storage carries no refresh record.",

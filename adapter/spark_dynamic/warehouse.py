@@ -49,6 +49,8 @@ class Relation:
     properties: str = ""
     comment: str = ""
     view: ViewText | None = None
+    # The comments of columns that have one, by name.
+    column_comments: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def is_delta(self) -> bool:

@@ -1,11 +1,13 @@
 {#- A table that stays equal to its query: held or planned, run, reported. Python decides everything. -#}
 {% materialization dynamic_table, adapter='spark_dynamic', supported_languages=['sql'] %}
-  {%- set target_relation = this.incorporate(type='view') -%}
   {%- set request = adapter.dynamic_table_request(model, this, compiled_code, should_full_refresh()) -%}
 
-  {#- Not due, waiting or suspended: nothing is asked or done for it. -#}
+  {#- Not due, waiting or suspended: nothing is asked or done for it, unless it was reconfigured. -#}
   {%- set held = adapter.dynamic_table_held(request) -%}
   {%- if held -%}
+    {%- if adapter.dynamic_table_describe(request) -%}
+      {%- do apply_grants(this.incorporate(type='view'), config.get('grants'), should_revoke=True) -%}
+    {%- endif -%}
     {%- do store_result('main', response=held) -%}
     {{ return({'relations': []}) }}
   {%- endif -%}
@@ -17,14 +19,24 @@
     {%- do get_assert_columns_equivalent(compiled_code) -%}
   {%- endif -%}
 
+  {#- Nothing has happened to it: only grants may have to be applied. -#}
+  {%- if refresh.is_quiet -%}
+    {%- do store_result('main', response=adapter.dynamic_table_run(refresh)) -%}
+    {%- if config.get('grants') -%}
+      {%- do apply_grants(this.incorporate(type='view'), config.get('grants'), should_revoke=True) -%}
+    {%- endif -%}
+    {{ return({'relations': []}) }}
+  {%- endif -%}
+
+  {#- Changes may cancel out, which is found out earlier only for a hook. -#}
+  {%- if pre_hooks -%}{%- do adapter.dynamic_table_foresee(refresh) -%}{%- endif -%}
+  {%- set target_relation = this.incorporate(type='view') -%}
   {%- if refresh.writes -%}{{ run_hooks(pre_hooks) }}{%- endif -%}
   {%- set response = adapter.dynamic_table_run(refresh) -%}
   {%- do store_result('main', response=response) -%}
   {%- do write(refresh.sql) -%}
 
-  {%- if refresh.builds_storage -%}
-    {%- do persist_constraints(dynamic_table_storage(this), model) -%}
-  {%- endif -%}
+  {%- if refresh.builds_storage -%}{%- do adapter.warn_of_unchecked_constraints(model) -%}{%- endif -%}
   {%- do apply_grants(target_relation, config.get('grants'), should_revoke=True) -%}
   {%- if refresh.writes -%}{{ run_hooks(post_hooks) }}{%- endif -%}
 

@@ -15,32 +15,57 @@ with targets as (
     select
         '{{ row[0] }}' as relation,
         cast({{ row[1] or 'null' }} as bigint) as target_lag_seconds,
-        cast({{ row[2] or 'null' }} as bigint) as period_seconds
+        cast({{ row[2] or 'null' }} as bigint) as period_seconds,
+        cast({{ row[3] or 'null' }} as bigint) as suspend_after
     {%- if not loop.last %} union all{% endif -%}
 {%- else %}
     select
         cast(null as string) as relation,
         cast(null as bigint) as target_lag_seconds,
-        cast(null as bigint) as period_seconds
+        cast(null as bigint) as period_seconds,
+        cast(null as bigint) as suspend_after
     where false
 {%- endfor %}
 ),
 
-refreshes as (
+events as (
 {%- if state_table %}
-    select relation, data_timestamp, ended_at
+    select relation, state, refresh_action, data_timestamp, ended_at, error
     from {{ state_table }}
-    where state = 'SUCCEEDED'
-        and refresh_action in ('FULL', 'REINITIALIZE', 'INCREMENTAL', 'NO_DATA', 'COVERED')
-        and data_timestamp is not null
-        and ended_at >= current_timestamp() - interval 7 days
 {%- else %}
     select
         cast(null as string) as relation,
+        cast(null as string) as state,
+        cast(null as string) as refresh_action,
         cast(null as timestamp) as data_timestamp,
-        cast(null as timestamp) as ended_at
+        cast(null as timestamp) as ended_at,
+        cast(null as string) as error
     where false
 {%- endif %}
+),
+
+successes as (
+    select relation, data_timestamp, ended_at
+    from events
+    where state = 'SUCCEEDED'
+        and refresh_action in ('FULL', 'REINITIALIZE', 'INCREMENTAL', 'NO_DATA', 'COVERED')
+        and data_timestamp is not null
+),
+
+-- Those of the last seven days, and what each table had when these began.
+refreshes as (
+    select relation, data_timestamp, ended_at, 1 as is_recent
+    from successes
+    where ended_at >= current_timestamp() - interval 7 days
+    union all
+    select
+        relation,
+        max(data_timestamp) as data_timestamp,
+        current_timestamp() - interval 7 days as ended_at,
+        0 as is_recent
+    from successes
+    where ended_at < current_timestamp() - interval 7 days
+    group by relation
 ),
 
 compared as (
@@ -48,9 +73,10 @@ compared as (
         relation,
         data_timestamp,
         ended_at,
+        is_recent,
         max(data_timestamp) over (
             partition by relation
-            order by ended_at, data_timestamp
+            order by is_recent, ended_at, data_timestamp
             rows between unbounded preceding and 1 preceding
         ) as newest_before
     from refreshes
@@ -61,9 +87,12 @@ teeth as (
     select
         relation,
         data_timestamp,
+        is_recent,
         ended_at as begins_at,
         coalesce(
-            lead(ended_at) over (partition by relation order by ended_at, data_timestamp),
+            lead(ended_at) over (
+                partition by relation order by is_recent, ended_at, data_timestamp
+            ),
             current_timestamp()
         ) as ends_at
     from compared
@@ -74,30 +103,80 @@ measured as (
     select
         relation,
         data_timestamp,
+        is_recent,
         (unix_micros(begins_at) - unix_micros(data_timestamp)) / 1e6 as trough,
         (unix_micros(ends_at) - unix_micros(data_timestamp)) / 1e6 as peak,
         (unix_micros(ends_at) - unix_micros(begins_at)) / 1e6 as length
     from teeth
+),
+
+-- The last time that all was well, and what a person last said.
+turns as (
+    select
+        relation,
+        max(case when state = 'SUCCEEDED' and refresh_action in (
+            'FULL', 'REINITIALIZE', 'INCREMENTAL', 'NO_DATA', 'COVERED', 'RESUMED'
+        ) then ended_at end) as well_at,
+        max(case when refresh_action = 'SUSPENDED' then ended_at end) as suspended_at,
+        max(case when refresh_action = 'RESUMED' then ended_at end) as resumed_at
+    from events
+    group by relation
+),
+
+troubles as (
+    select
+        turns.relation,
+        max(turns.suspended_at > coalesce(turns.resumed_at, timestamp '1970-01-01 00:00:00'))
+            as is_suspended,
+        count(failures.ended_at) as errors_in_a_row,
+        max_by(failures.error, failures.ended_at) as last_error
+    from turns
+    left join events as failures
+        on turns.relation = failures.relation
+        and failures.state = 'FAILED'
+        and (turns.well_at is null or failures.ended_at > turns.well_at)
+    group by turns.relation
+),
+
+numbers as (
+    select
+        targets.relation,
+        max(measured.data_timestamp) as data_timestamp,
+        max(measured.peak) as peak_lag_seconds,
+        min(measured.trough) as trough_lag_seconds,
+        sum(greatest(least(measured.length, targets.target_lag_seconds - measured.trough), 0))
+        / nullif(sum(measured.length), 0) as share_within_target,
+        coalesce(sum(measured.is_recent), 0) as refreshes
+    from targets
+    left join measured on targets.relation = measured.relation
+    group by targets.relation
 )
 
 select
     targets.relation,
+    case
+        when troubles.is_suspended then 'SUSPENDED_BY_A_PERSON'
+        when targets.suspend_after > 0 and troubles.errors_in_a_row >= targets.suspend_after
+            then 'SUSPENDED_BY_ERRORS'
+        when troubles.errors_in_a_row > 0 then 'FAILED'
+        when numbers.data_timestamp is null then 'MISSING'
+        else 'SUCCEEDED'
+    end as state,
     targets.target_lag_seconds,
-    max(measured.data_timestamp) as data_timestamp,
-    (unix_micros(current_timestamp()) - unix_micros(max(measured.data_timestamp))) / 1e6
-        as lag_seconds,
+    numbers.data_timestamp,
+    (unix_micros(current_timestamp()) - unix_micros(numbers.data_timestamp)) / 1e6 as lag_seconds,
     timestamp_seconds(
-        (floor(unix_seconds(max(measured.data_timestamp)) / targets.period_seconds) + 1)
+        (floor(unix_seconds(numbers.data_timestamp) / targets.period_seconds) + 1)
         * targets.period_seconds
     ) as next_due,
-    max(measured.peak) as peak_lag_seconds,
-    min(measured.trough) as trough_lag_seconds,
+    numbers.peak_lag_seconds,
+    numbers.trough_lag_seconds,
     -- `least` passes over nulls, so a table without a target has to be left out by name.
-    case when targets.target_lag_seconds is not null then
-        sum(greatest(least(measured.length, targets.target_lag_seconds - measured.trough), 0))
-        / nullif(sum(measured.length), 0)
-    end as share_within_target,
-    count(measured.data_timestamp) as refreshes
+    case when targets.target_lag_seconds is not null then numbers.share_within_target end
+        as share_within_target,
+    numbers.refreshes,
+    coalesce(troubles.errors_in_a_row, 0) as errors_in_a_row,
+    troubles.last_error
 from targets
-left join measured on targets.relation = measured.relation
-group by targets.relation, targets.target_lag_seconds, targets.period_seconds
+join numbers on targets.relation = numbers.relation
+left join troubles on targets.relation = troubles.relation

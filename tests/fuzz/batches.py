@@ -73,10 +73,12 @@ def _step(rng: random.Random, table: Table, live: list[Row]) -> list[Change]:
 
 
 def _consolidated(changes: list[Change]) -> list[Change]:
-    total: Counter[Row] = Counter()
+    # By what rows look like: 0.0 and -0.0 are equal, and still two rows.
+    total: Counter[str] = Counter()
     for weight, row in changes:
-        total[row] += weight
-    return [(weight, row) for row, weight in total.items() if weight]
+        total[repr(row)] += weight
+    rows = {repr(row): row for _, row in changes}
+    return [(total[text], row) for text, row in rows.items() if total[text]]
 
 
 def _is_known(batch: Batch, place: int) -> bool:

@@ -4,7 +4,6 @@ import datetime
 import json
 import random
 import re
-from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal
@@ -13,7 +12,7 @@ from typing import Any
 
 from fuzz.batches import Batch, random_batches
 from fuzz.queries import random_query
-from fuzz.schemas import NAN, Row, Table, random_tables
+from fuzz.schemas import NAN, Row, Table, changed, random_tables
 from spark_dynamic.delta.facts import Bounds, Changes, Facts
 from spark_dynamic.names import TableName
 from spark_dynamic.warehouse import Column
@@ -37,10 +36,8 @@ class Case:
         return tuple(Column(*pair) for pair in self.tables[table.name].columns.items())
 
     def new_rows(self, name: str) -> list[Row]:
-        rows = Counter(self.tables[name].rows)
-        for weight, row in self.batches[name].changes if name in self.batches else ():
-            rows[row] += weight
-        return list(rows.elements())
+        changes = self.batches[name].changes if name in self.batches else ()
+        return changed(self.tables[name].rows, changes)
 
     def facts(self) -> Facts:
         """What a refresh may know about the changes."""

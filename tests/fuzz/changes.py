@@ -11,7 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from unittest import mock
 
 import duckdb
@@ -40,6 +40,12 @@ class Counts:
     cases: int = 0
     skipped: Counter[str] = field(default_factory=Counter)
     shapes: Counter[str] = field(default_factory=Counter)
+
+    def summary(self) -> str:
+        """Return the counts as lines."""
+        lines = [f"{self.cases} cases"]
+        lines += [f"  {count:6d} {name}" for name, count in self.shapes.most_common() if count]
+        return "\n".join(lines + [f"  {n:6d} skipped: {m}" for m, n in self.skipped.items()])
 
 
 @contextmanager
@@ -92,8 +98,7 @@ class Checked:
         first, second = self.net(read, start, middle), self.net(read, middle, end)
         assert added(first, second) == net, "two intervals"
         if self.is_keyed and "DISTINCT * FROM (" not in self.sql:
-            keys = {TableName(SCHEMA, name): (KEY,) for name in self.used()}
-            named = ChangeRead(self.sql, SCHEMA, {}, row_keys=keys)
+            named = ChangeRead(self.sql, SCHEMA, {}, row_keys=self.keys(self.sql))
             by_id = self.net(named, start, end)
             assert by_id == net, "row_keys"
             self.counts.shapes["row_keys"] += 1
@@ -103,7 +108,10 @@ class Checked:
         self.redo(read, start, end)
         self.appended(self.sql, start, end)
         # Few random queries are monotonic.
-        self.appended(self.monotonic(), start, end)
+        monotonic = self.monotonic()
+        self.appended(monotonic, start, end)
+        if self.is_keyed:
+            self.appended(monotonic, start, end, by_key=True)
         self.counts.cases += 1
 
     def monotonic(self) -> str:
@@ -112,8 +120,10 @@ class Checked:
             return f"SELECT * FROM {one}"
         return f"SELECT a.*, b.k AS other_k FROM {one} a JOIN {other} b ON a.k = b.k"
 
-    def used(self) -> set[str]:
-        return {name for name in self.logs if re.search(rf"\b{name}\b", self.sql)}
+    def keys(self, sql: str) -> dict[TableName, tuple[str, ...]]:
+        """Return the key of every table that a query reads."""
+        used = {name for name in self.logs if re.search(rf"\b{name}\b", sql)}
+        return {TableName(SCHEMA, name): (KEY,) for name in used}
 
     # Points
 
@@ -157,7 +167,9 @@ class Checked:
     ) -> str:
         then = None if start is None else self.position(start)
         sql = change_select(read, then, self.position(end), self.cycle, self.duck, initial)
-        for shape in ("ADDED_ONLY", "MINIMIZE", "DIFFERENCE", "APPEND_ONLY", "INITIAL_ROWS"):
+        for shape in (
+            "ADDED_ONLY", "REMOVED_ONLY", "MINIMIZE", "DIFFERENCE", "APPEND_ONLY", "INITIAL_ROWS",
+        ):  # fmt: skip
             self.counts.shapes[f"{read.mode.value} {shape}"] += f"/* {shape} */" in sql
         return sql
 
@@ -199,8 +211,9 @@ class Checked:
             if start[name] < commit.version <= end[name]
         )
 
-    def appended(self, query: str, start: Versions, end: Versions) -> None:
-        read = ChangeRead(query, SCHEMA, {}, Mode.APPEND_ONLY)
+    def appended(self, query: str, start: Versions, end: Versions, by_key: bool = False) -> None:
+        keys = self.keys(query) if by_key else {}
+        read = ChangeRead(query, SCHEMA, {}, Mode.APPEND_ONLY, row_keys=keys)
         try:
             sql = self.select(read, start, end)
         except EngineError as error:
@@ -209,12 +222,15 @@ class Checked:
         rows = self.duck.answer(sql)
         assert {row[-3] for row in rows} <= {"INSERT"}
         found = as_bag((row[:-3] for row in rows), (1 for _ in rows))
-        assert found == self.first_time(duck_sql(query), start, end), f"append_only\n{sql}"
+        expected = self.first_time(duck_sql(query), start, end, by_key)
+        assert found == expected, f"append_only\n{sql}"
+        self.counts.shapes["append_only by key"] += by_key
 
-    def first_time(self, text: str, start: Versions, end: Versions) -> Bag:
+    def first_time(self, text: str, start: Versions, end: Versions, by_key: bool) -> Bag:
         """Add up, commit by commit, what the result gains by new rows of one table."""
         fresh = {
-            name: first_inserts(log, start[name], end[name]) for name, log in self.logs.items()
+            name: first_inserts(log, start[name], end[name], by_key)
+            for name, log in self.logs.items()
         }
         total: Bag = Counter()
         versions = dict(start)
@@ -240,9 +256,15 @@ class Checked:
         assert as_bag(rows, (1 for _ in rows)) == new, "integrate"
 
     def integrates_by_key(self, start: Versions, end: Versions) -> None:
-        """The last changes of all keys are the table."""
+        """The last changes of all keys are the table, also if updates have their new row alone."""
         name = self.rng.choice(sorted(self.logs))
-        read = ChangeRead(f"SELECT * FROM {name}", SCHEMA, {}, Mode.REDO_LOG)
+        sql = f"SELECT * FROM {name}"
+        as_upserts = self.counts.shapes["by key"] % 2 == 1
+        read = ChangeRead(sql, SCHEMA, {}, Mode.REDO_LOG, upserts=as_upserts)
+        if as_upserts:
+            named = replace(read, row_keys=self.keys(sql)), replace(read, unique_key=(KEY,))
+            self.names_the_same(named, start, end)
+            read = self.rng.choice(named)
         sql = self.select(read, start, end, initial=True)
         described = self.duck.rows(f"DESCRIBE QUERY {sql}")
         columns = [Column(row["col_name"], row["data_type"]) for row in described]
@@ -253,30 +275,53 @@ class Checked:
             f"integrate by key\n{table}"
         )
         self.counts.shapes["by key"] += 1
+        self.counts.shapes["upserts"] += as_upserts
+
+    def names_the_same(
+        self, reads: tuple[ChangeRead, ...], start: Versions, end: Versions
+    ) -> None:
+        """Keys of the result and keys of the source show the same rows as updated."""
+        mode = self.rng.choice((Mode.MIN_DELTA, Mode.REDO_LOG))
+        one, other = (
+            _unnamed(self.duck.answer(self.select(replace(r, mode=mode), start, end)), mode)
+            for r in reads
+        )
+        assert one == other, "row_keys and unique_key"
 
 
-def first_inserts(log: Log, start: int, end: int) -> dict[int, list[Row]]:
+def first_inserts(log: Log, start: int, end: int, by_key: bool) -> dict[int, list[Row]]:
     """Return the rows of each version that were inserted for the first time, by definition."""
-    level: Counter[Row] = Counter()
-    highest: Counter[Row] = Counter()
+    level: Counter[object] = Counter()
+    highest: Counter[object] = Counter()
     found: dict[int, list[Row]] = {}
     for version in range(start + 1, end + 1):
         events = log.events[version]
         is_feed = log.has_feed and log.commits[version].parameters.get("mode") != "Overwrite"
+        change: Counter[Row] = Counter()
         if not is_feed:
             # Only the difference of two versions is known.
-            change = Counter(log.versions[version])
+            change.update(log.versions[version])
             change.subtract(log.versions[version - 1])
-            level.update(change)
         else:
             for kind, row in events:
-                level[row] += {"insert": 1, "delete": -1}.get(kind, 0)
-        for row, count in level.items():
-            new = max(0, count) - highest[row]
+                change[row] += {"insert": 1, "delete": -1}.get(kind, 0)
+        # The key is the last column.
+        named = {row: row[-1] if by_key else row for row in change}
+        for row, count in change.items():
+            level[named[row]] += count
+        for row, count in change.items():
+            name = named[row]
+            new = max(0, level[name]) - highest[name] if count > 0 else 0
             if new > 0:
                 found.setdefault(version, []).extend([row] * new)
-                highest[row] = count
+                highest[name] = level[name]
     return found
+
+
+def _unnamed(rows: list[Row], mode: Mode) -> Counter[str]:
+    """Return changes without their ids: how these are made differs."""
+    place = -5 if mode is Mode.REDO_LOG else -1
+    return Counter(repr((*row[:place], *row[len(row) + place + 1 :])) for row in rows)
 
 
 def _weight(action: str) -> int:

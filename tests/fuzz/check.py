@@ -1,14 +1,14 @@
 """One case against both judges."""
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import duckdb
 from sqlglot import exp
-from sqlglot.dialects.duckdb import DuckDB
 
+from fuzz.applied import Applied, Applying, NotTranslated
 from fuzz.case import SCHEMA, Case
-from fuzz.duck import Bag, Duck, OldFromNew, PlainStates, added, duck_sql
+from fuzz.duck import Bag, Duck, OldFromNew, PlainStates, StrictDuckDB, added, duck_sql
 from fuzz.interpreter import Interpreter
 from spark_dynamic.delta.analysis import is_insert_only
 from spark_dynamic.delta.differentiate import differentiate
@@ -68,8 +68,8 @@ class NotComparable(Exception):
     """DuckDB refuses the query, so the case says nothing."""
 
 
-def check(case: Case, duck: Duck, interpret: bool = True) -> Outcome:
-    """Compare old result plus delta with the new result."""
+def check(case: Case, duck: Applying, interpret: bool = True, apply: bool = True) -> Outcome:
+    """Compare old result plus delta with the new result; interpreted and applied, if asked for."""
     duck.load(case)
     try:
         sql = duck_sql(case.sql)
@@ -84,7 +84,24 @@ def check(case: Case, duck: Duck, interpret: bool = True) -> Outcome:
         return Outcome(refused=error.reason.code)
     except Exception as error:
         return Outcome(Failure("bind", repr(error)))
-    return _Check(case, duck, old, new, types).run(query, interpret)
+    outcome = _Check(case, duck, old, new, types).run(query, interpret)
+    return _applied(case, duck, new, outcome) if apply else outcome
+
+
+def _applied(case: Case, duck: Applying, new: Bag, outcome: Outcome) -> Outcome:
+    if outcome.failure is not None:
+        return outcome
+    failure, feature = None, "applied"
+    try:
+        difference = Applied(case, duck).difference(new)
+        failure = Failure("applied", difference) if difference else None
+    except NotIncremental:
+        feature = "not applied: refused"
+    except NotTranslated as error:
+        feature = f"not applied: {str(error)[:30].splitlines()[0]}"
+    except Exception as error:
+        failure = Failure("crash", f"{type(error).__name__}: {error}")
+    return replace(outcome, failure=failure, features=outcome.features | {feature})
 
 
 class _Check:
@@ -110,7 +127,7 @@ class _Check:
         return Outcome(failure, features=frozenset(features))
 
     def _plan(self, query: Query, plan: Plan) -> Failure | None:
-        sql = Writer(PlainStates(), DuckDB).weighted(plan)
+        sql = Writer(PlainStates(), StrictDuckDB).weighted(plan)
         found, types = self._duck.weighted(sql, query.columns)
         if types != self._types:
             return Failure("plan types", f"{types} instead of {self._types}\n{sql}")
@@ -119,7 +136,7 @@ class _Check:
     def _delta(self, query: Query, delta: Plan | None, facts: Facts) -> Failure | None:
         if delta is None:
             return _difference("no delta", self._new, self._old, "")
-        sql = Writer(PlainStates(), DuckDB).weighted(delta)
+        sql = Writer(PlainStates(), StrictDuckDB).weighted(delta)
         change, types = self._duck.weighted(sql, query.columns)
         if types != self._types:
             return Failure("delta types", f"{types} instead of {self._types}\n{sql}")
@@ -127,7 +144,7 @@ class _Check:
             return Failure("insert only", f"{change}\n{sql}")
         failure = _difference("delta", self._new, added(self._old, change), sql)
         if failure is None and _reads_old(delta) and not _aggregates(delta):
-            sql = Writer(OldFromNew(self._case), DuckDB).weighted(delta)
+            sql = Writer(OldFromNew(self._case), StrictDuckDB).weighted(delta)
             change, _ = self._duck.weighted(sql, query.columns)
             failure = _difference("weighted old", self._new, added(self._old, change), sql)
         return failure

@@ -4,12 +4,48 @@ import random
 
 from fuzz.schemas import Table, literal, random_row, random_value
 
-_KINDS = ("insert",) * 4 + ("delete", "update", "merge", "overwrite", "again", "rare")
+# How statements of each kind begin.
+DML = (
+    "INSERT INTO", "INSERT OVERWRITE", "DELETE", "UPDATE", "MERGE", "TRUNCATE", "RESTORE",
+    "OPTIMIZE",
+)  # fmt: skip
+_RARE = ("optimize", "truncate", "restore")
+_KINDS = ("insert",) * 4 + ("delete", "update", "merge", "overwrite", "again")
 
 
-def random_statements(rng: random.Random, name: str, table: Table, versions: int) -> list[str]:
+class Deck:
+    """Kinds of changes in random order; all of them have come before one comes again."""
+
+    def __init__(self, rng: random.Random) -> None:
+        self._rng = rng
+        self._kinds: list[str] = []
+
+    def deal(self) -> str:
+        """Return the next kind."""
+        if not self._kinds:
+            self._kinds = [*_KINDS, *_RARE]
+            self._rng.shuffle(self._kinds)
+        return self._kinds.pop()
+
+
+def random_statements(
+    rng: random.Random, name: str, table: Table, versions: int, deck: Deck | None = None
+) -> list[str]:
     """Return a few statements; `versions` is how many the table has had, at least."""
-    return [_statement(rng, name, table, versions) for _ in range(rng.choice((0, 1, 2, 3)))]
+    return [
+        _statement(rng, name, table, versions, deck.deal() if deck else _random_kind(rng))
+        for _ in range(rng.choice((0, 1, 2, 3)))
+    ]
+
+
+def _random_kind(rng: random.Random) -> str:
+    kind = rng.choice((*_KINDS, "rare"))
+    return rng.choice(_RARE) if kind == "rare" else kind
+
+
+def kind_of(statement: str) -> str:
+    """Return which kind of change a statement is."""
+    return next(kind for kind in DML if statement.startswith(kind))
 
 
 def insert(rng: random.Random, name: str, table: Table, count: int) -> str:
@@ -18,11 +54,11 @@ def insert(rng: random.Random, name: str, table: Table, count: int) -> str:
     return f"INSERT INTO {name} {_values(table, rows)}"
 
 
-def _statement(rng: random.Random, name: str, table: Table, versions: int) -> str:
+def _statement(rng: random.Random, name: str, table: Table, versions: int, change: str) -> str:
     column = rng.choice(list(table.columns))
     kind = table.columns[column]
     where = f"{column} <=> {literal(random_value(rng, kind), kind)}"
-    match rng.choice(_KINDS):
+    match change:
         case "insert":
             return insert(rng, name, table, rng.randint(1, 3))
         case "delete":
@@ -43,9 +79,11 @@ def _statement(rng: random.Random, name: str, table: Table, versions: int) -> st
         case "again":
             # The same rows, written anew.
             return f"INSERT OVERWRITE {name} SELECT * FROM {name}"
-    rare = (f"OPTIMIZE {name}", f"TRUNCATE TABLE {name}")
-    restore = f"RESTORE TABLE {name} TO VERSION AS OF {rng.randrange(1, versions)}"
-    return rng.choice((*rare, restore)) if versions > 1 else rng.choice(rare)
+        case "restore":
+            return f"RESTORE TABLE {name} TO VERSION AS OF {rng.randrange(1, versions)}"
+        case "truncate":
+            return f"TRUNCATE TABLE {name}"
+    return f"OPTIMIZE {name}"
 
 
 def _values(table: Table, rows: list[tuple[object, ...]]) -> str:

@@ -11,6 +11,7 @@ import duckdb
 import sqlglot
 from sqlglot import exp
 from sqlglot.dialects.duckdb import DuckDB
+from sqlglot.generators.duckdb import DuckDBGenerator
 
 from fuzz.case import Case
 from fuzz.schemas import KINDS, NAN, Row, literal
@@ -29,6 +30,7 @@ class Duck:
     def __init__(self) -> None:
         self._connection = duckdb.connect()
         self._connection.execute("SET threads = 1; SET TimeZone = 'UTC'; PRAGMA disable_optimizer")
+        self._connection.execute(_DIVIDED)
         for state in State:
             self._connection.execute(f"CREATE SCHEMA {state.value}")
 
@@ -60,7 +62,7 @@ class Duck:
 
     def describe(self, plan: Plan) -> tuple[Column, ...]:
         """Return the columns of a plan with DuckDB's types."""
-        sql = Writer(PlainStates(), DuckDB).select(plan).sql
+        sql = Writer(PlainStates(), StrictDuckDB).select(plan).sql
         rows = self._connection.execute(f"DESCRIBE {sql}").fetchall()
         return tuple(Column(row[0], row[1]) for row in rows)
 
@@ -114,6 +116,8 @@ def _canonical(value: Any) -> Any:
         return float(f"{value:.10g}") + 0.0
     if isinstance(value, Decimal):
         return value.normalize() + 0
+    if isinstance(value, dict):
+        return canonical(value.values())
     return value
 
 
@@ -138,7 +142,43 @@ def _table(name: str, columns: Any, rows: Iterable[Row], kinds: tuple[str, ...])
 
 
 def _value(value: Any, kind: str) -> str:
+    if kind == "string" and value is not None:
+        return exp.Literal.string(value).sql(dialect=DuckDB)
     return literal(value, kind).replace("timestamp_ntz", "timestamp")
+
+
+def _literal(generator: DuckDBGenerator, node: exp.Literal) -> str:
+    """Write a line break as an escape: DuckDB's SQL is indented as if it were Spark's."""
+    text = str(generator.literal_sql(node))
+    if "\n" not in text:
+        return text
+    return "E" + text.replace("\\", "\\\\").replace("\n", "\\n")
+
+
+def _bound(generator: DuckDBGenerator, node: exp.Var) -> str:
+    """Write a bound, which the engine hands over in Spark's words."""
+    if not node.name.startswith("'"):
+        return node.name
+    return str(generator.sql(sqlglot.parse_one(node.name, dialect=SparkDynamic)))
+
+
+class StrictDuckDB(DuckDB):
+    """DuckDB's SQL, but a division by zero is an error, as it is in Spark."""
+
+    class Generator(DuckDBGenerator):
+        """Divides by a function, and has its own name for the one collation there is."""
+
+        TRANSFORMS = {
+            **DuckDBGenerator.TRANSFORMS,
+            exp.Div: lambda self, e: self.func("divided", e.this, e.expression),
+            exp.Collate: lambda self, e: f"{self.sql(e, 'this')} COLLATE NOCASE",
+            exp.Literal: _literal,
+            exp.Var: _bound,
+        }
+
+
+_DIVIDED = """CREATE TEMP MACRO divided(a, b) AS
+CASE WHEN b = 0 THEN error('a division by zero')::DOUBLE ELSE a / b END"""
 
 
 def duck_sql(sql: str) -> str:
@@ -148,4 +188,4 @@ def duck_sql(sql: str) -> str:
         # DuckDB's own is NULL where there are no rows.
         when = exp.Case(ifs=[exp.If(this=node.this.copy(), true=exp.Literal.number(1))])
         node.replace(exp.Count(this=when))
-    return tree.sql(dialect=DuckDB)
+    return tree.sql(dialect=StrictDuckDB)

@@ -7,10 +7,12 @@ from collections.abc import Callable, Mapping
 from decimal import Decimal
 from typing import Any
 
+import sqlglot
 from sqlglot import exp
 
 from fuzz.schemas import NAN, Row
 from spark_dynamic.plan.nodes import Expression
+from spark_dynamic.sql.dialect import SparkDynamic
 
 Value = Callable[[Row], Any]
 
@@ -26,12 +28,40 @@ ARITHMETIC: dict[type[Expression], Callable[[Any, Any], Any]] = {
     exp.Add: operator.add,
     exp.Sub: operator.sub,
     exp.Mul: operator.mul,
+    exp.Div: operator.truediv,
 }
+
+
+class Caseless(str):
+    """A text under the collation UTF8_LCASE; what it is compared with is so as well."""
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __eq__(self, other: object) -> bool:
+        return self.lower() == str(other).lower()
+
+    def __ne__(self, other: object) -> bool:
+        return self.lower() != str(other).lower()
+
+    def __lt__(self, other: str) -> bool:
+        return self.lower() < str(other).lower()
+
+    def __gt__(self, other: str) -> bool:
+        return self.lower() > str(other).lower()
+
+    def __le__(self, other: str) -> bool:
+        return self.lower() <= str(other).lower()
+
+    def __ge__(self, other: str) -> bool:
+        return self.lower() >= str(other).lower()
+
+
 FUNCTIONS: dict[type[Expression], Callable[[Any], Any]] = {
     exp.Abs: abs,
     exp.Upper: str.upper,
     exp.Lower: str.lower,
     exp.Neg: operator.neg,
+    exp.Collate: Caseless,
 }
 
 
@@ -88,6 +118,10 @@ def _logic(node: Expression, places: Mapping[str, int]) -> Value:
             for test in tests[1:]:
                 either = exp.Or(this=either, expression=test)
             return compiled(either, places)
+        case exp.Nullif():
+            same = exp.EQ(this=node.this.copy(), expression=node.expression.copy())
+            value, is_same = compiled(node.this, places), compiled(same, places)
+            return lambda row: None if is_same(row) else value(row)
         case exp.Coalesce():
             values = [compiled(v, places) for v in (node.this, *node.expressions)]
             return lambda row: next((v for f in values if (v := f(row)) is not None), None)
@@ -131,8 +165,8 @@ def _constant_value(node: Expression) -> Any:
         return node.this
     if node.this.endswith("'"):
         # A bound, which the engine writes as it is.
-        kind, text, _ = node.this.split("'")
-        return datetime.date.fromisoformat(text) if kind == "date" else text
+        bound = sqlglot.parse_one(node.this, dialect=SparkDynamic)
+        return bound.this if isinstance(bound, exp.Literal) else _constant_value(bound)
     return Decimal(node.this) if "." in node.this else int(node.this)
 
 

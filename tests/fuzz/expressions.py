@@ -28,9 +28,13 @@ class Expressions:
     def __init__(self, rng: random.Random, scope: list[Named]) -> None:
         self._rng = rng
         self._scope = scope
+        # A column that WHERE keeps from being 0.
+        self.nonzero = ""
 
     def any(self, depth: int) -> tuple[str, str]:
         """Return an expression of any kind."""
+        if self._rng.random() < (0.4 if self.nonzero else 0.05):
+            return self.quotient(), "average"
         kind = self._rng.choice([n.kind for n in self._exact()] or ["int"])
         if self._rng.random() < 0.2:
             kind = "boolean"
@@ -58,6 +62,19 @@ class Expressions:
             return f"({self.condition(depth - 1)})"
         return self._rng.choice(columns) if columns else self.literal(kind)
 
+    def quotient(self) -> str:
+        """Return a division whose divisor is never 0: Spark would fail."""
+        over, by = self.of("int", 0), self.nonzero or self.of("int", 0)
+        if self.nonzero and self._rng.random() < 0.8:
+            return f"{over} / {by}"
+        guarded = f"CASE WHEN {by} <> 0 THEN {over} / {by} END"
+        return self._rng.choice((f"{over} / nullif({by}, 0)", guarded))
+
+    def whole(self) -> str:
+        """Return a column of whole numbers; nothing if there is none."""
+        columns = [named.text for named in self._scope if named.kind == "int"]
+        return self._rng.choice(columns) if columns else ""
+
     def literal(self, kind: str) -> str:
         """Return a value; seldom NULL, and never NaN, which is not a literal everywhere."""
         values = [v for v in KINDS[kind].values if v == v]
@@ -74,6 +91,8 @@ class Expressions:
         exact = self._exact()
         if not exact or choice > 0.97:
             return self._rng.choice(("1 = 1", "1 > 2", "true"))
+        if choice > 0.94:
+            return f"{self.quotient()} {self._rng.choice(COMPARISONS)} {self.literal('int')}"
         named = self._rng.choice(exact)
         if choice < 0.52:
             return f"{named.text} IS {self._rng.choice(('', 'NOT '))}NULL"
@@ -86,7 +105,12 @@ class Expressions:
         if choice < 0.72 and named.kind == "boolean":
             return named.text
         right = self.of(named.kind, 1)
-        return f"{named.text} {self._rng.choice(COMPARISONS)} {right}"
+        return f"{self._collated(named)} {self._rng.choice(COMPARISONS)} {right}"
+
+    def _collated(self, named: Named) -> str:
+        """Return a column; now and then a text of which large and small letters are alike."""
+        is_collated = named.kind == "string" and self._rng.random() < 0.25
+        return f"{named.text} COLLATE UTF8_LCASE" if is_collated else named.text
 
     def joins(self, left: list[Named], right: list[Named]) -> str:
         """Return a join condition: mostly equality of two columns, with or without more."""
@@ -97,7 +121,7 @@ class Expressions:
         whole = [pair for pair in pairs if pair[0].kind == pair[1].kind == "int"]
         one, other = self._rng.choice(whole if whole and self._rng.random() < 0.6 else pairs)
         sign = "=" if choice < 0.7 else self._rng.choice(COMPARISONS)
-        texts = [f"{one.text} {sign} {other.text}"]
+        texts = [f"{self._collated(one)} {sign} {other.text}"]
         if self._rng.random() < 0.3:
             texts.append(self.condition(1))
         if self._rng.random() < 0.2:

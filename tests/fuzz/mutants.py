@@ -13,9 +13,9 @@ from unittest import mock
 from sqlglot import exp
 
 from fuzz import check as checks
+from fuzz.applied import Applying
 from fuzz.case import random_case
 from fuzz.check import NotComparable, check
-from fuzz.duck import Duck
 from spark_dynamic.delta import aggregate as aggregates
 from spark_dynamic.delta import differentiate, inner_join
 from spark_dynamic.delta.states import old
@@ -28,13 +28,15 @@ from spark_dynamic.sql.write import Rows, Writer
 Mutant = Callable[[ExitStack], None]
 
 
-def found_by(mutant: Mutant, seed: int, cases: int) -> int | None:
+def found_by(mutant: Mutant, seed: int, cases: int, apply: bool = False) -> int | None:
     """Return the number of cases that a mutant survives, or None if it survives all."""
     with planted(mutant):
-        duck = Duck()
+        duck = Applying()
         for number in range(cases):
             try:
-                failure = check(random_case(seed + number), duck, interpret=False).failure
+                failure = check(
+                    random_case(seed + number), duck, interpret=False, apply=apply
+                ).failure
                 if failure is not None and (failure.kind != "crash" or mutant in CRASHING):
                     return number
             except NotComparable:
@@ -105,8 +107,8 @@ def negate_without_negation(patches: ExitStack) -> None:
 def bounds_of_a_wrong_column(patches: ExitStack) -> None:
     """A member is cut by the bounds of another column than the one that is set equal."""
 
-    def wrong(node: Any, bounds: Any, member: Plan) -> Any:
-        passed = right(node, bounds, member)
+    def wrong(pairs: Any, bounds: Any, member: Plan) -> Any:
+        passed = right(pairs, bounds, member)
         other = [column for column in member.columns if column not in passed]
         return dict.fromkeys(other[:1], next(iter(passed.values()))) if passed and other else {}
 
@@ -116,8 +118,8 @@ def bounds_of_a_wrong_column(patches: ExitStack) -> None:
 def bounds_too_narrow(patches: ExitStack) -> None:
     """Only the smallest changed key is looked for."""
 
-    def narrow(node: Any, bounds: Any, member: Plan) -> Any:
-        passed = right(node, bounds, member)
+    def narrow(pairs: Any, bounds: Any, member: Plan) -> Any:
+        passed = right(pairs, bounds, member)
         return {id: replace(bound, high=bound.low) for id, bound in passed.items()}
 
     right = _patch(patches, inner_join, "_passed_on", narrow)

@@ -1,7 +1,7 @@
 """Random queries as text, over what the engine keeps up to date.
 
 Only what DuckDB and Spark read alike is written; the rest of Spark's grammar has tests of its
-own. Left out: division, casts to strings, time zones, and names that the two resolve
+own. Left out: decimals divided, casts to strings, time zones, and names that the two resolve
 differently (USING keys are first and there is one USING; no alias hides a column).
 """
 
@@ -88,8 +88,12 @@ class _Queries:
         """FROM and WHERE."""
         text, scope = self._from(depth)
         expressions = Expressions(self._rng, scope)
-        if self._rng.random() < 0.45:
-            text += f" WHERE {expressions.condition(2)}"
+        conditions = [expressions.condition(2)] if self._rng.random() < 0.45 else []
+        if self._rng.random() < 0.05 and (divisor := expressions.whole()):
+            expressions.nonzero = divisor
+            conditions.append(f"{divisor} <> 0")
+        if conditions:
+            text += f" WHERE {' AND '.join(conditions)}"
         return text, scope, expressions
 
     def _items(
@@ -189,9 +193,13 @@ class _Queries:
         for _ in range(self._rng.randint(0 if keys else 1, 3)):
             name, (text, kind) = self._budget.name("m"), expressions.measured(keys)
             items.append((f"{text} AS {name}", name, kind))
+        guard = ""
+        if self._rng.random() < 0.08 and (divisor := expressions.whole()):
+            name, guard = self._budget.name("m"), f"sum({divisor}) <> 0"
+            items.append((f"count(*) / sum({divisor}) AS {name}", name, "average"))
         clause, shown = self._group_by(named, items)
-        having = ""
-        if self._rng.random() < 0.25:
+        having = f" HAVING {guard}" if guard else ""
+        if not guard and self._rng.random() < 0.25:
             # DuckDB's GROUP BY ALL takes a column in HAVING for one more key.
             keys_allowed = [] if clause.endswith("ALL") else named
             measures = [item for item in shown if item[1][0] == "m"]

@@ -3,9 +3,9 @@
 from collections import Counter
 from dataclasses import dataclass, field
 
+from fuzz.applied import Applying
 from fuzz.case import Case, random_case
 from fuzz.check import RULES, Failure, NotComparable, check
-from fuzz.duck import Duck
 from fuzz.shrink import shrink
 
 
@@ -31,15 +31,21 @@ class Report:
 
 
 def run(
-    seed: int, cases: int, *, interpret_every: int = 1, shrunk: bool = False, most: int = 5
+    seed: int,
+    cases: int,
+    *,
+    interpret_every: int = 1,
+    apply_every: int = 1,
+    shrunk: bool = False,
+    most: int = 5,
 ) -> Report:
     """Check cases one by one; stop after `most` failures."""
-    duck, report = Duck(), Report()
+    duck, report = Applying(), Report()
     for number in range(cases):
         case = random_case(seed + number)
         report.cases += 1
         try:
-            outcome = check(case, duck, number % interpret_every == 0)
+            outcome = check(case, duck, number % interpret_every == 0, number % apply_every == 0)
         except NotComparable as error:
             report.not_comparable[str(error).split(":")[0]] += 1
             continue
@@ -55,7 +61,7 @@ def run(
     return report
 
 
-def describe(case: Case, duck: Duck) -> str:
+def describe(case: Case, duck: Applying) -> str:
     """Return a failing case with its failure, ready to be put into a file."""
     failure = check(case, duck).failure
     kind, message = (failure.kind, failure.message) if failure else ("?", "")

@@ -3,7 +3,8 @@
 import datetime
 import math
 import random
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
@@ -23,6 +24,10 @@ class Kind:
     values: tuple[Any, ...]
 
 
+# Texts that are easily broken while SQL is written: line breaks, quotes, backslashes, and what
+# Python takes for a line break though SQL does not.
+ODD = ("a\n b", "'\\", '"\u00e9\u2028b', "\\n")
+
 # Doubles are small sums of powers of two: adding them up is exact in any order.
 KINDS = {
     kind.spark: kind
@@ -32,7 +37,8 @@ KINDS = {
         Kind(
             "decimal(10,2)", "DECIMAL(10,2)", tuple(map(Decimal, ("0.00", "1.00", "1.50", "-2")))
         ),
-        Kind("string", "VARCHAR", ("", "a", "b", "ab", "B")),
+        # The plain ones come up more often, so that they meet.
+        Kind("string", "VARCHAR", ("", *("a", "b", "ab", "B") * 2, *ODD)),
         Kind("boolean", "BOOLEAN", (True, False)),
         Kind("date", "DATE", tuple(datetime.date(2024, 2, day) for day in (27, 28, 29))),
         Kind(
@@ -81,13 +87,26 @@ def random_value(rng: random.Random, kind: str) -> Any:
     return None if rng.random() < 0.2 else rng.choice(KINDS[kind].values)
 
 
+def changed(rows: Iterable[Row], changes: Iterable[tuple[int, Row]]) -> list[Row]:
+    """Return rows after changes; 0.0 and -0.0 are two values, though Python takes them for one."""
+    counts: Counter[str] = Counter()
+    known: dict[str, Row] = {}
+    for weight, row in (*((1, row) for row in rows), *changes):
+        counts[repr(row)] += weight
+        known.setdefault(repr(row), row)
+    return [known[text] for text in counts.elements()]
+
+
 def literal(value: Any, kind: str) -> str:
-    """Write a value of a kind, the same way for Spark and for DuckDB where both agree."""
+    """Write a value of a kind in Spark's words."""
     match kind:
         case _ if value is None:
             return "NULL"
-        case "string" | "date":
-            return f"{'date' if kind == 'date' else ''}'{value}'"
+        case "string":
+            escaped = value.replace("\\", "\\\\").replace("'", "\\'")
+            return f"'{escaped}'"
+        case "date":
+            return f"date'{value}'"
         case "timestamp":
             return f"timestamp_ntz'{value}'"
         case "double":

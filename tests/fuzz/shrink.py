@@ -7,16 +7,16 @@ from typing import Any
 import sqlglot
 from sqlglot import exp
 
+from fuzz.applied import Applying
 from fuzz.batches import Batch
 from fuzz.case import Case
 from fuzz.check import Failure, NotComparable, check
-from fuzz.duck import Duck
 from fuzz.schemas import Table
 from spark_dynamic.plan.nodes import Expression
 from spark_dynamic.sql.dialect import SparkDynamic
 
 
-def shrink(case: Case, duck: Duck, tries: int = 2000) -> Case:
+def shrink(case: Case, duck: Applying, tries: int = 2000) -> Case:
     """Return the smallest case found that fails in the same way."""
     failure = check(case, duck).failure
     assert failure is not None
@@ -33,7 +33,7 @@ def shrink(case: Case, duck: Duck, tries: int = 2000) -> Case:
     return case
 
 
-def _fails(case: Case, duck: Duck, failure: Failure) -> bool:
+def _fails(case: Case, duck: Applying, failure: Failure) -> bool:
     try:
         found = check(case, duck).failure
     except (NotComparable, Exception):

@@ -13,7 +13,8 @@ from heapq import heappop, heappush
 from simulation.projects import Project
 from spark_dynamic.schedule.causes import Why
 from spark_dynamic.schedule.due import Verdict, what_is_due
-from spark_dynamic.schedule.known import Known, Refresh, noted
+from spark_dynamic.schedule.known import WAITING, Known, Refresh, noted
+from spark_dynamic.schedule.lateness import SAMPLES, expected_lateness, lateness_of
 from spark_dynamic.schedule.situation import Asked, Situation
 from spark_dynamic.schedule.status import status_of
 
@@ -31,6 +32,7 @@ class Done:
     verdict: Verdict
     cycle: datetime
     period: timedelta | None
+    is_feasible: bool
 
 
 @dataclass(frozen=True)
@@ -63,6 +65,8 @@ class Clockwork:
         # The data timestamps at which each table can be read, oldest first.
         self.readable: dict[str, dict[datetime, None]] = {n: {} for n in self.graph.order}
         self.runs: list[Run] = []
+        # How late runs came, as the state table remembers it.
+        self.samples: list[timedelta] = []
         self.skipped: list[datetime] = []
         self.place = {name: place for place, name in enumerate(self.graph.order)}
         self.moment = self._quiet_until = START
@@ -76,8 +80,8 @@ class Clockwork:
         return Asked()
 
     def lateness(self) -> timedelta:
-        """Return how long after a grid point a run is expected."""
-        return self.every
+        """Return how long after a grid point a run is expected: as dbt finds it out."""
+        return expected_lateness(self.samples)
 
     def decided(self, situation: Situation, verdicts: dict[str, Verdict]) -> None:
         """Look at what was decided."""
@@ -102,6 +106,8 @@ class Clockwork:
         situation = Situation(self.graph, self.known, now, self.asks(now), self.lateness())
         verdicts = what_is_due(situation)
         self.decided(situation, verdicts)
+        late = lateness_of(situation, verdicts)
+        self.samples = [*self.samples, late][-SAMPLES:] if late is not None else self.samples
         due = {name: verdict for name, verdict in verdicts.items() if verdict.is_due}
         if not due:
             # Nothing changes while nothing is refreshed: runs until then would find the same.
@@ -185,6 +191,7 @@ class _Cycle:
         at = world.cut(name, verdict, now)
         if at is None:
             self.waiting.append(name)
+            self.learned[name] = noted(before, Refresh(WAITING, start, start))
             return start
         covered = at - before.data_timestamp if before.data_timestamp else timedelta(days=1)
         end = start + world.project.work[name].duration(covered, world.rng)
@@ -195,8 +202,8 @@ class _Cycle:
             self._failed.add(name)
         else:
             after = replace(after, is_edited=False, is_reconfigured=False)
-            period = self._situation.paces[name].period
-            world.keep(name, Done(at, refresh, verdict, now, period))
+            pace = self._situation.paces[name]
+            world.keep(name, Done(at, refresh, verdict, now, pace.period, pace.is_feasible))
             self.refreshed += 1
         self.learned[name] = after
         return end

@@ -35,16 +35,19 @@ def random_project(
     longest: timedelta,
     spread: float = 0.0,
     sanity: float = 0.9,
+    group: int = 0,
 ) -> Project:
     """Make a project of so many tables, each of which reads up to three earlier ones.
 
-    `sanity` is the share of tables that do not ask for less lag than their upstreams have.
+    `sanity` is the share of tables that do not ask for less lag than their upstreams have. With a
+    `group`, tables read only others of the same group of that size, so that chains are not long.
     """
     names = [f"t{number}" for number in range(tables)]
     models: dict[str, Model] = {}
     for number, name in enumerate(names):
         # Mostly near ones, so that there are long chains; a fifth begins a chain.
-        near = names[max(0, number - 20) : number]
+        first = number // group * group if group else 0
+        near = names[max(first, number - 20) : number]
         count = 0 if rng.random() < 0.2 else rng.randint(1, 3)
         upstreams = tuple(rng.sample(near, min(count, len(near))))
         lag = rng.choice(lags)

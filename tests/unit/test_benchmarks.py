@@ -3,8 +3,9 @@
 import json
 from pathlib import Path
 
+import click
 import pytest
-from benchmarks import change_queries, many_models
+from benchmarks import change_queries, engine_time, many_models
 from benchmarks.project import QUERIES, write_project
 from benchmarks.report import medians, summary
 
@@ -41,7 +42,11 @@ def test_every_query_is_written_in_every_way(tmp_path: Path) -> None:
 )
 def test_the_page_shows_the_figures(figures: Path) -> None:
     read = json.loads(figures.read_text())
-    summaries = {"models": many_models.summary, "change_queries": change_queries.summary}
+    summaries = {
+        "models": many_models.summary,
+        "change_queries": change_queries.summary,
+        "engine_time": engine_time.summary,
+    }
     table = next((of for key, of in summaries.items() if key in read), summary)(read)
     assert table in (DOCS / "benchmarks.md").read_text()
 
@@ -68,3 +73,20 @@ def test_the_projects_of_many_models_differ_in_their_configuration_alone(tmp_pat
         for kind in many_models.KINDS
     ]
     assert len(texts[0]) == 7 and all(others == texts[0] for others in texts)
+
+
+def test_some_of_the_kinds_can_be_measured_alone() -> None:
+    kinds = many_models.chosen_kinds("nothing, due,held")
+    assert kinds == ["nothing", "due", "held"]
+    rounds = [{"nothing": 1.0, "held": 1.1, "due": 1.2}]
+    figures = {"models": 3, "rounds": rounds, "statements": {kind: {"show": 2} for kind in kinds}}
+    lines = many_models.summary(figures).splitlines()
+    assert lines[0] == "| 3 models | s | / `nothing` | statements |"
+    assert lines[2:] == ["| `nothing` | 1.0 | 1.00 | 2 |", "| `held` | 1.1 | 1.10 | 2 |",
+                         "| `due` | 1.2 | 1.20 | 2 |"]  # fmt: skip
+
+
+@pytest.mark.parametrize("text", ["", "nothing,hold", "held,nothing"])
+def test_kinds_that_cannot_be_measured_are_refused(text: str) -> None:
+    with pytest.raises(click.BadParameter, match="Expected some of nothing, view, held, due"):
+        many_models.chosen_kinds(text)

@@ -172,8 +172,15 @@ def test_every_plain_sql_example_is_readable(example: Example) -> None:
     assert kinds and "Command" not in kinds
 
 
+def test_every_example_in_python_is_python() -> None:
+    shown = examples("python")
+    assert shown
+    for example in shown:
+        ast.parse(example.text)
+
+
 def test_every_language_of_a_block_is_one_that_is_checked_or_plain() -> None:
-    assert {e.language for e in EXAMPLES} <= {"sql", "yaml", "csv", "shell", "text", ""}
+    assert {e.language for e in EXAMPLES} <= {"sql", "yaml", "python", "csv", "shell", "text", ""}
 
 
 # Commands and links

@@ -12,16 +12,24 @@ import pytest
 import sqlglot
 import yaml
 
+from spark_dynamic.frontier.refreshes import read_refreshes, refreshes_since
+from spark_dynamic.names import TableName
 from spark_dynamic.schedule.grid import next_point
-from spark_dynamic.schedule.known import Refresh
+from spark_dynamic.schedule.known import Refresh, known_from
 from spark_dynamic.schedule.lag_numbers import lag_numbers
 from spark_dynamic.sql.dialect import SparkDynamic
 
 MODEL = Path(__file__).parents[2] / "models" / "observability" / "dynamic_table_lag.sql"
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
+WEEK = timedelta(days=7)
 TARGET, PERIOD = timedelta(minutes=10), timedelta(seconds=384)
 ACTIONS = ["FULL", "REINITIALIZE", "INCREMENTAL", "NO_DATA", "COVERED", "WAITING", "NOT_DUE"]
-TARGETS = [["shop.a", "600", "384"], ["shop.free", None, None], ["shop.new", "60", "48"]]
+TARGETS = [
+    ["shop.a", "600", "384", "5"],
+    ["shop.free", None, None, "2"],
+    ["shop.new", "60", "48", "0"],
+]
+STATE = TableName("shop", "dynamic_table_refreshes")
 
 
 class Adapter:
@@ -46,8 +54,8 @@ def rendered(has_state: bool = True, targets: list[Any] = TARGETS, execute: bool
     )
 
 
-def asked(sql: str, refreshes: list[tuple[str, Refresh]]) -> dict[str, dict[str, Any]]:
-    """Run the view's query on DuckDB; `now` is fixed."""
+def asked(sql: str, refreshes: list[tuple[str, Refresh]]) -> list[dict[str, Any]]:
+    """Run a query over the state table on DuckDB; `now` is fixed."""
     now = f"timestamp '{NOW:%Y-%m-%d %H:%M:%S}'"
     [text] = sqlglot.transpile(
         sql.replace("current_timestamp()", now), read=SparkDynamic, write="duckdb"
@@ -55,31 +63,44 @@ def asked(sql: str, refreshes: list[tuple[str, Refresh]]) -> dict[str, dict[str,
     duck = duckdb.connect()
     duck.sql("set timezone = 'UTC'")
     duck.sql("create macro timestamp_seconds(s) as make_timestamp(cast(s * 1000000 as bigint))")
+    duck.sql("create schema shop; use shop")
     duck.sql(
         "create table dynamic_table_refreshes (relation text, state text, refresh_action text, "
-        "data_timestamp timestamp, ended_at timestamp)"
+        "data_timestamp timestamp, started_at timestamp, ended_at timestamp, error text)"
     )
-    states = {True: "SUCCEEDED", False: "FAILED"}
     rows = [
-        (name, states[r.succeeded], r.action, plain(r.data_timestamp), plain(r.ended_at))
+        (
+            name,
+            "SUCCEEDED" if r.succeeded else "FAILED",
+            r.action,
+            *map(plain, (r.data_timestamp, r.started_at, r.ended_at)),
+            None if r.succeeded else f"error at {r.ended_at}",
+        )
         for name, r in refreshes
     ]
     if rows:
-        duck.executemany("insert into dynamic_table_refreshes values (?, ?, ?, ?, ?)", rows)
+        values = "insert into dynamic_table_refreshes values (?, ?, ?, ?, ?, ?, ?)"
+        duck.executemany(values, rows)
     found = duck.sql(text)
-    return {row[0]: dict(zip(found.columns, row, strict=True)) for row in found.fetchall()}
+    return [dict(zip(found.columns, row, strict=True)) for row in found.fetchall()]
+
+
+def view(refreshes: list[tuple[str, Refresh]], **rendering: Any) -> dict[str, dict[str, Any]]:
+    return {row["relation"]: row for row in asked(rendered(**rendering), refreshes)}
 
 
 def plain(moment: datetime | None) -> datetime | None:
     return moment and moment.replace(tzinfo=None)
 
 
-def random_refreshes(seed: int) -> list[Refresh]:
+def random_refreshes(seed: int, days: float, until: timedelta) -> list[Refresh]:
+    """Refreshes and other events from so many days ago on, up to so much time ago."""
     rng = random.Random(seed)
     refreshes = []
-    moment = NOW - timedelta(days=1)
-    while moment < NOW - timedelta(minutes=30):
-        moment += timedelta(seconds=rng.randint(60, 1500))
+    moment = NOW - timedelta(days=days)
+    while moment < NOW - until - timedelta(minutes=30):
+        # A long life has fewer refreshes a day: DuckDB is slow at many of them.
+        moment += timedelta(seconds=rng.randint(60, 1500) * max(1, days // 2))
         end = moment + timedelta(seconds=rng.randint(1, 90))
         older = moment - timedelta(minutes=40) if rng.random() < 0.1 else moment
         stamp = None if rng.random() < 0.1 else older
@@ -87,35 +108,99 @@ def random_refreshes(seed: int) -> list[Refresh]:
     return refreshes
 
 
-@pytest.mark.parametrize("seed", range(5))
-def test_it_says_what_the_engine_says(seed: int) -> None:
-    refreshes = random_refreshes(seed)
-    names = ("shop.a", "shop.free", "shop.foreign")
-    found = asked(rendered(), [(name, refresh) for name in names for refresh in refreshes])
-    expected = lag_numbers(refreshes, TARGET, NOW - timedelta(days=7), NOW)
+NAMES = ("shop.a", "shop.free", "shop.foreign")
+# For how many days the table has been there, and for how long nothing has happened to it.
+LIVES = [(1, 0), (8, 0), (20, 0), (20, 6), (20, 8), (20, 13)]
+
+
+@pytest.mark.parametrize("life", LIVES)
+def test_it_says_what_the_engine_says(life: tuple[int, int]) -> None:
+    days, quiet = life
+    refreshes = random_refreshes(days, days, timedelta(days=quiet))
+    found = view([(name, refresh) for name in NAMES for refresh in refreshes])
+    expected = lag_numbers(refreshes, TARGET, NOW - WEEK, NOW)
     assert expected is not None and expected.share_within_target is not None
     assert found.keys() == {"shop.a", "shop.free", "shop.new"}
     row = found["shop.a"]
     assert row["peak_lag_seconds"] == expected.peak.total_seconds()
     assert row["trough_lag_seconds"] == expected.trough.total_seconds()
     assert row["share_within_target"] == pytest.approx(expected.share_within_target)
+    assert (row["refreshes"] > 0) == (quiet < 7)
     moment = row["data_timestamp"].replace(tzinfo=UTC)
     assert row["lag_seconds"] == (NOW - moment).total_seconds()
     assert row["next_due"].replace(tzinfo=UTC) == next_point(moment, PERIOD)
+    assert row["errors_in_a_row"] == known_from(refreshes).errors_in_a_row
     free = found["shop.free"]
     assert free["share_within_target"] is None and free["next_due"] is None
     assert free["peak_lag_seconds"] == row["peak_lag_seconds"]
 
 
+@pytest.mark.parametrize("life", LIVES)
+def test_a_week_is_known_without_reading_all_that_was_before(life: tuple[int, int]) -> None:
+    days, quiet = life
+    refreshes = random_refreshes(days, days, timedelta(days=quiet))
+    rows = asked(
+        refreshes_since(STATE, NOW - WEEK), [(name, r) for name in NAMES for r in refreshes]
+    )
+    found = read_refreshes(rows)
+    assert found.keys() == set(NAMES)
+    earlier = [r for r in found["shop.a"] if r.ended_at < NOW - WEEK]
+    assert len(earlier) == (days > 7)
+    expected = lag_numbers(refreshes, TARGET, NOW - WEEK, NOW)
+    assert lag_numbers(found["shop.a"], TARGET, NOW - WEEK, NOW) == expected
+
+
+def events(*actions: str) -> list[Refresh]:
+    """What happened to a table, a minute each; "!" is a failed try."""
+    found = []
+    for number, action in enumerate(actions):
+        at = NOW - timedelta(days=8) + timedelta(minutes=number)
+        moment = at if action == "FULL" else None
+        found.append(Refresh(action.strip("!"), at, at, moment, action != "!"))
+    return found
+
+
+@pytest.mark.parametrize(
+    ("actions", "state", "errors"),
+    [
+        (["FULL"], "SUCCEEDED", 0),
+        (["FULL", "WAITING"], "SUCCEEDED", 0),
+        (["!", "FULL", "!"], "FAILED", 1),
+        (["FULL", "!", "!"], "SUSPENDED_BY_ERRORS", 2),
+        (["FULL", "!", "!", "RESUMED"], "SUCCEEDED", 0),
+        (["FULL", "!", "!", "RESUMED", "!"], "FAILED", 1),
+        (["FULL", "SUSPENDED"], "SUSPENDED_BY_A_PERSON", 0),
+        (["FULL", "SUSPENDED", "RESUMED", "SUSPENDED"], "SUSPENDED_BY_A_PERSON", 0),
+        (["SUSPENDED", "RESUMED"], "MISSING", 0),
+        (["!"], "FAILED", 1),
+        (["NOT_DUE"], "MISSING", 0),
+    ],
+)
+def test_it_shows_who_fails_and_who_is_suspended(
+    actions: list[str], state: str, errors: int
+) -> None:
+    happened = events(*actions)
+    row = view([("shop.free", refresh) for refresh in happened])["shop.free"]
+    assert (row["state"], row["errors_in_a_row"]) == (state, errors)
+    failures = [f"error at {r.ended_at}" for r in happened if not r.succeeded]
+    assert row["last_error"] == (failures[-1] if errors else None)
+
+
+def test_errors_alone_suspend_nobody_who_is_never_to_be_suspended() -> None:
+    failed = [("shop.new", refresh) for refresh in events(*"!!!!!!")]
+    assert view(failed)["shop.new"]["state"] == "FAILED"
+
+
 def test_a_table_that_was_never_refreshed_has_a_row() -> None:
-    row = asked(rendered(), [])["shop.new"]
+    row = view([])["shop.new"]
     assert (row["target_lag_seconds"], row["refreshes"], row["lag_seconds"]) == (60, 0, None)
+    assert (row["state"], row["errors_in_a_row"]) == ("MISSING", 0)
 
 
 def test_before_there_is_anything_there_is_no_row() -> None:
-    assert asked(rendered(has_state=False, targets=[]), []) == {}
+    assert view([], has_state=False, targets=[]) == {}
     # While dbt parses, the adapter is not to be asked at all.
-    assert asked(rendered(execute=False), []) == {}
+    assert view([], execute=False) == {}
 
 
 def test_every_column_is_described() -> None:

@@ -1,6 +1,7 @@
 import dataclasses
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -8,11 +9,13 @@ from dbt.adapters.spark.impl import SparkConfig
 from dbt.artifacts.resources.v1.model import ModelConfig
 from dbt.artifacts.resources.v1.seed import SeedConfig
 from dbt.artifacts.resources.v1.snapshot import SnapshotConfig
+from dbt.cli.main import dbtRunner
 from dbt.contracts.graph.manifest import Manifest, ManifestMetadata
 from dbt.contracts.graph.nodes import Macro, ModelNode
 from dbt.plugins.manager import PluginManager
 from tests.unit.model_nodes import model_node
 
+from dbt.adapters.spark_dynamic import project_check
 from dbt.adapters.spark_dynamic.config import (
     DynamicTableConfigError,
     SparkDynamicConfig,
@@ -176,6 +179,33 @@ def test_the_plugin_reports_the_bare_message() -> None:
         manager.get_manifest_artifacts(manifest_of(bad))
     assert str(error.value) == message_of(bad)
     assert manager.get_manifest_artifacts(manifest_of(dynamic("good"))) == {}
+
+
+def test_what_dbt_does_not_write_down_is_checked_before_anything_runs(tmp_path: Path) -> None:
+    project = "name: shop\nversion: 1.0.0\nconfig-version: 2\nprofile: shop\n"
+    (tmp_path / "dbt_project.yml").write_text(
+        project + "flags: {send_anonymous_usage_stats: false}"
+    )
+    target = "{type: spark_dynamic, schema: shop, threads: 1}"
+    (tmp_path / "profiles.yml").write_text(f"shop: {{target: a, outputs: {{a: {target}}}}}")
+    (tmp_path / "models").mkdir()
+    for name in ("one", "two"):
+        text = "{{ config(materialized='dynamic_table', target_lag='5') }} select 1 as a"
+        (tmp_path / "models" / f"{name}.sql").write_text(text)
+    places = [f"--project-dir={tmp_path}", f"--profiles-dir={tmp_path}", f"--log-path={tmp_path}"]
+    command = ["--no-write-json", "--log-level=none", "compile", "--no-introspect", *places]
+    found = dbtRunner().invoke(command)
+    assert isinstance(found.exception, DynamicTableConfigError)
+    assert all(f"model.shop.{name}" in str(found.exception) for name in ("one", "two"))
+
+
+def test_a_project_is_checked_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    told: list[Manifest] = []
+    monkeypatch.setattr(project_check, "warn_of_lags", told.append)
+    first, second = manifest_of(dynamic("good")), manifest_of(dynamic("good"))
+    for manifest in (first, first, second):
+        project_check.check_once(manifest)
+    assert len(told) == 2
 
 
 def test_the_plugin_leaves_other_adapters_alone() -> None:

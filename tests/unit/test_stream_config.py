@@ -11,9 +11,9 @@ from tests.unit.model_nodes import model_node
 
 from dbt.adapters.spark_dynamic.config import DynamicTableConfigError, check_project
 from dbt.adapters.spark_dynamic.stream_models import consumer_problems, consumers, consumes
+from spark_dynamic.changes.point import DataTimestamp, OtherPosition
 from spark_dynamic.changes.read import Mode
 from spark_dynamic.changes.stream_config import (
-    OtherPosition,
     StreamConfig,
     misspelled_stream_configs,
     parse_stream_config,
@@ -57,7 +57,9 @@ def message_of(*nodes: ModelNode) -> str:
 
 
 def test_defaults() -> None:
-    assert read() == StreamConfig(Mode.MIN_DELTA, None, None, (), None)
+    assert read() == StreamConfig(Mode.MIN_DELTA, None, None, (), {}, False, None)
+    # A table that was made with rows has had them before its first change.
+    assert read(at="before the first change").initial_rows
     assert read().initial_rows
     assert not read(at="now").initial_rows
     assert read(at="now", show_initial_rows=True).initial_rows
@@ -75,6 +77,7 @@ def test_defaults() -> None:
         ("2 hours", "2 hours"),
         ({"stream": "other"}, OtherPosition("other")),
         ({"stream": "other", "consumer": "c"}, OtherPosition("other", "c")),
+        ({"dynamic_table": "totals"}, DataTimestamp("totals")),
     ],
 )
 def test_points(at: Any, expected: Any) -> None:
@@ -82,7 +85,17 @@ def test_points(at: Any, expected: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    "at", ["yesterday", -1, True, {"consumer": "c"}, {"stream": "s", "x": 1}, [1], "2026-13-01"]
+    "at",
+    [
+        "yesterday",
+        -1,
+        True,
+        {"consumer": "c"},
+        {"stream": "s", "x": 1},
+        [1],
+        {"dynamic_table": ""},
+        "2026-13-01",
+    ],
 )
 def test_what_is_no_point(at: Any) -> None:
     [problem] = problems_of(at=at)
@@ -92,8 +105,11 @@ def test_what_is_no_point(at: Any) -> None:
 def test_all_problems_at_once() -> None:
     assert read(mode="Redo_Log", max_retention_extension="30 days").mode is Mode.REDO_LOG
     assert read(max_retention_extension="1 week").max_retention_extension == timedelta(days=7)
-    found = problems_of(mode="all", show_initial_rows=3, unique_key=5, max_retention_extension="1")
-    assert len(found) == 4
+    assert read(encoding="Upserts").upserts and not read(encoding="changes").upserts
+    assert read(row_keys={"a": "id", "b": ["x", "y"]}).row_keys == {"a": ("id",), "b": ("x", "y")}
+    found = problems_of(mode="all", show_initial_rows=3, unique_key=5, max_retention_extension="1",
+                        row_keys="id", encoding="redo")  # fmt: skip
+    assert len(found) == 6
     assert found[0].endswith("Expected one of 'min_delta', 'append_only', 'redo_log'.")
 
 

@@ -1,7 +1,7 @@
 """The settings of the one commit: its record, and a number that lets it land only once."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 
 from spark_dynamic.settings import holding, set_statement
 from spark_dynamic.warehouse import Warehouse
@@ -15,17 +15,22 @@ _OVERWRITE = "spark.sql.sources.partitionOverwriteMode"
 
 @contextmanager
 def carrying(
-    warehouse: Warehouse, metadata: str, transaction: tuple[str, int] | None = None
+    warehouse: Warehouse,
+    metadata: str,
+    transaction: tuple[str, int] | None = None,
+    *,
+    appends: bool = False,
 ) -> Iterator[None]:
     """Make the one commit of the block carry metadata and, if given, a transaction number.
 
     `transaction` is the application id and version: Delta skips a write whose number it has
-    already seen, and lets two writers with one id conflict.
+    already seen, and lets two writers with one id conflict. A block that only `appends` does not
+    mind how overwrites work.
     """
     settings = {_METADATA: metadata}
     if transaction:
         settings |= {_APP: transaction[0], _VERSION: str(transaction[1])}
-    with static_overwrite(warehouse):
+    with nullcontext() if appends else static_overwrite(warehouse):
         try:
             for key, value in settings.items():
                 warehouse.execute(set_statement(key, value))

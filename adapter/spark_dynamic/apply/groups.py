@@ -8,7 +8,6 @@ groups concerned. A group is gone when its row count is 0, whatever its sums are
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from textwrap import indent
 
 from sqlglot import exp
 
@@ -25,14 +24,16 @@ from spark_dynamic.apply.shape import GroupShape
 from spark_dynamic.frontier.record import StoredColumn
 from spark_dynamic.names import TableName, quote
 from spark_dynamic.plan.expressions import substitute
+from spark_dynamic.plan.fingerprint import MEANINGS
 from spark_dynamic.plan.nodes import Expression
 from spark_dynamic.plan.types import MeasureType
-from spark_dynamic.sql.dialect import SparkDynamic
+from spark_dynamic.sql.write import indented, on_one_line
 
 VISIBLE = "__dyn_visible"
 _RECOMPUTED = "__dyn_recomputed"
 _OVERFLOW = "raise_error('SUM_OVERFLOW: a sum has more digits than its type')"
 _NEGATIVE = "raise_error('GROUP_COUNT_NEGATIVE: more rows left a group than were in it')"
+_DIFFERENT = "raise_error('GROUP_COUNT_DIFFERENT: a group has other rows than its changes give')"
 
 
 @dataclass(frozen=True)
@@ -51,6 +52,8 @@ class Groups:
             "keys": list(self.keys.values()),
             "columns": [[s.name, s.type, s.follows.value] for s in self.stored],
             "filtered": self.is_filtered,
+            # The columns are numbered in that order.
+            "meanings": MEANINGS,
         }
 
     @property
@@ -76,7 +79,7 @@ class Groups:
     @cached_property
     def _measures(self) -> dict[str, MeasureState]:
         return {
-            measure.id: measure_state(i, measure, self.types[measure.id], _sql)
+            measure.id: measure_state(i, measure, self.types[measure.id], on_one_line)
             for i, measure in enumerate(self.shape.aggregate.measures, 1)
         }
 
@@ -100,7 +103,7 @@ class Groups:
         values = {stored.name: quote(stored.name) for stored in self.stored}
         keys = {id: quote(id) for id in self.keys}
         columns = [f"{sql} AS {quote(name)}" for name, sql in self._columns(keys, values).items()]
-        return f"SELECT {', '.join(columns)} FROM (\n{indent(self.recomputed(rows), '  ')}\n)"
+        return f"SELECT {', '.join(columns)} FROM {indented(self.recomputed(rows))}"
 
     def recomputed(self, rows: str) -> str:
         """Return keys and state of the groups of some rows."""
@@ -121,10 +124,10 @@ class Groups:
         return sql if self.keys else f"{sql}\nHAVING count(*) > 0"
 
     def _grouped(self, rows: str, state: list[str]) -> str:
-        keys = [f"{_sql(k.expression)} AS {quote(k.id)}" for k in self.shape.aggregate.keys]
-        sql = f"SELECT {', '.join([*keys, *state])} FROM (\n{indent(rows, '  ')}\n)"
+        keys = [f"{on_one_line(k.expression)} AS {quote(k.id)}" for k in self.shape.aggregate.keys]
+        sql = f"SELECT {', '.join([*keys, *state])} FROM {indented(rows)}"
         if keys:
-            by = ", ".join(_sql(key.expression) for key in self.shape.aggregate.keys)
+            by = ", ".join(on_one_line(key.expression) for key in self.shape.aggregate.keys)
             sql += f"\nGROUP BY {by}"
         return sql
 
@@ -171,11 +174,14 @@ class Groups:
         assigned = ",\n  ".join(f"{quote(name)} = {sql}" for name, sql in updates.items())
         inserts = self._columns(keys, added)
         clauses = [
-            f"MERGE INTO {storage.sql} AS t USING (\n{indent(source, '  ')}\n) AS s",
+            f"MERGE INTO {storage.sql} AS t USING {indented(source)} AS s",
             f"ON {' AND '.join([self._same_keys('t', 's'), *between(bounds, 't.')])}",
         ]
         if self.keys:
-            clauses.append(f"WHEN MATCHED AND t.{COUNT} + s.{COUNT} = 0 THEN DELETE")
+            gone = f"t.{COUNT} + s.{COUNT} = 0"
+            if recomputed:
+                gone += f" AND {new[COUNT]} = 0"
+            clauses.append(f"WHEN MATCHED AND {gone} THEN DELETE")
         clauses += [
             f"WHEN MATCHED AND NOT ({same}) THEN UPDATE SET\n  {assigned}",
             f"WHEN NOT MATCHED AND ({self._is_something()}) THEN INSERT "
@@ -189,15 +195,21 @@ class Groups:
         raw: dict[str, Expression] = {name: exp.Var(this=sql) for name, sql in state.items()}
         for id, measure in self._measures.items():
             values[id] = substitute(measure.result, raw)
-        found = {
-            column.stored_as: _sql(substitute(output, values))
-            for output, column in zip(self.shape.outputs, self.columns, strict=True)
-        }
+        # In this order, and none after one that does not hold: it may be there to spare them.
+        visible = " AND ".join(
+            f"coalesce({on_one_line(substitute(condition, values))}, false)"
+            for condition in self.shape.conditions
+        )
+        found = {}
+        for output, column in zip(self.shape.outputs, self.columns, strict=True):
+            sql = on_one_line(substitute(output, values))
+            if self.is_filtered and not isinstance(output, exp.Column):
+                sql = f"IF({visible}, {sql}, NULL)"
+            found[column.stored_as] = sql
         found |= {name: keys[id] for id, name in self.keys.items() if name not in found}
         found |= dict(state)
         if self.is_filtered:
-            conditions = [f"({_sql(substitute(c, values))})" for c in self.shape.conditions]
-            found[VISIBLE] = f"coalesce({' AND '.join(conditions)}, false)"
+            found[VISIBLE] = visible
         return found
 
     def _same_keys(self, stored: str, changed: str) -> str:
@@ -207,7 +219,7 @@ class Groups:
         return " AND ".join(pairs) or "true"
 
     def _with_recomputed(self, changes: str, recomputed: str) -> str:
-        again = [s for s in self.stored if s.follows is not Follows.ADDED]
+        again = [s for s in self.stored if s.name == COUNT or s.follows is not Follows.ADDED]
         columns = [f"r.{quote(s.name)} AS {_again(s)}" for s in again]
         same = " AND ".join(f"c.{quote(id)} <=> r.{quote(id)}" for id in self.keys) or "true"
         return (
@@ -220,9 +232,10 @@ class Groups:
         match stored.follows:
             case Follows.ADDED:
                 total = f"CAST({old} + {change} AS {stored.type})"
-                total = _checked(stored, total, f"t.{COUNT}", f"s.{COUNT}")
-                negative = f"IF({old} + {change} < 0, {_NEGATIVE}, {total})"
-                return negative if stored.name == COUNT else total
+                if stored.name == COUNT:
+                    total = self._as_recomputed(total, has_recomputed)
+                    return f"IF({old} + {change} < 0, {_NEGATIVE}, {total})"
+                return _checked(stored, total, f"t.{COUNT}", f"s.{COUNT}")
             case Follows.RECOMPUTED:
                 return f"s.{_again(stored)}"
         function = "least" if _is_least(stored) else "greatest"
@@ -232,13 +245,25 @@ class Groups:
         """Return the value in a group that was not there before."""
         change = f"s.{quote(stored.name)}"
         if stored.name == COUNT:
-            return f"IF({change} <= 0, {_NEGATIVE}, {change})"
+            count = self._as_recomputed(change, has_recomputed)
+            return f"IF({change} <= 0, {_NEGATIVE}, {count})"
         match stored.follows:
             case Follows.ADDED:
                 return _checked(stored, change, f"s.{COUNT}")
             case Follows.RECOMPUTED:
                 return f"s.{_again(stored)}"
         return self._or_recomputed(stored, change, has_recomputed)
+
+    def _as_recomputed(self, count: str, has_recomputed: bool) -> str:
+        """Refuse a count that is not that of the rows which a group was computed from again."""
+        if not has_recomputed:
+            return count
+        again = f"s.{quote(f'{COUNT}_again')}"
+        # Of all groups, one without rows is not found; of some, it may be any of the others.
+        differs = f"s.{_RECOMPUTED} AND {again} <> {count}"
+        if self.always_recomputed:
+            differs = f"coalesce({again}, 0) <> {count}"
+        return f"IF({differs}, {_DIFFERENT}, {count})"
 
     def _or_recomputed(self, stored: Stored, sql: str, has_recomputed: bool) -> str:
         return f"IF(s.{_RECOMPUTED}, s.{_again(stored)}, {sql})" if has_recomputed else sql
@@ -270,7 +295,3 @@ def _deleted(stored: Stored) -> str:
 
 def _again(stored: Stored) -> str:
     return quote(f"{stored.name}_again")
-
-
-def _sql(expression: Expression) -> str:
-    return expression.sql(dialect=SparkDynamic)

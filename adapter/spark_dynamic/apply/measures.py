@@ -17,10 +17,13 @@ _WHOLE_SUM = "decimal(29,0)"
 # The sum of wider decimals may overflow. That is NULL without ANSI mode, which no sum comes back
 # from, so it is refused while it is written.
 _SAFE_DIGITS = 28
-# With more decimals Spark would round a sum of two such sums.
-_ADDED_DECIMALS = 6
-# For wider ones Spark rounds a plain quotient to fewer digits than an average has.
-_AVG_DIGITS = 24
+# The sum of two sums of wider decimals has 39 digits, and Spark rounds it to fewer decimals; but
+# not to fewer than so many.
+_ADDED_DIGITS, _ADDED_DECIMALS = 27, 6
+# An average has four decimals more than its values. A sum of so many digits, divided by a count,
+# has just as many in Spark, but never less than six; of wider values it has fewer.
+_AVG_DIGITS, _DIVIDEND_DIGITS = 24, 34
+_DIVIDEND_DECIMALS = 2
 
 
 class Follows(Enum):
@@ -124,23 +127,48 @@ def _average(number: int, argument: str, types: MeasureType) -> MeasureState:
         quotient: Expression = exp.Div(this=dividend, expression=column(counted.name))
     else:
         total = _added(number, argument, _sum_type(types.argument))
-        divided = exp.Div(this=column(total.name), expression=column(counted.name))
-        # A plain quotient has other digits than an average.
-        quotient = exp.cast(divided, exp.DataType.build(types.result, dialect="spark"))
+        quotient = _decimal_quotient(column(total.name), column(counted.name), types)
     return MeasureState((total, counted), _unless_none(counted.name, quotient))
+
+
+def _decimal_quotient(total: Expression, count: Expression, types: MeasureType) -> Expression:
+    """Return a sum divided by a count, rounded once, to the decimals of an average.
+
+    With further decimals it would be rounded to those first: 0.000049995 to 0.00005, to 0.0001.
+    A sum with too few decimals for that is divided by a power of ten on the way.
+    """
+    _, scale = _precision_and_scale(types.argument)
+    shift = max(0, _DIVIDEND_DECIMALS - scale)
+    if shift:
+        tenth = exp.Literal.number("0." + "1".rjust(shift, "0"))
+        total = exp.Mul(this=total, expression=tenth)
+    dividend = _cast(total, f"decimal({_DIVIDEND_DIGITS},{scale + shift})")
+    quotient: Expression = exp.Div(this=dividend, expression=count)
+    if shift:
+        quotient = exp.Mul(this=exp.Paren(this=quotient), expression=exp.Literal.number(10**shift))
+    return _cast(quotient, types.result)
+
+
+def _cast(value: Expression, type: str) -> Expression:
+    return exp.cast(value, exp.DataType.build(type, dialect="spark"))
 
 
 def _adds_exactly(type: str) -> bool:
     """Tell whether a sum of sums of a type is exact, or fails."""
     if not is_decimal(type):
         return False
-    _, decimals = map(int, re.findall(r"\d+", type))
-    return _digits(type) <= _SAFE_DIGITS or decimals <= _ADDED_DECIMALS
+    digits, decimals = _precision_and_scale(type)
+    return digits <= _ADDED_DIGITS or decimals <= _ADDED_DECIMALS
 
 
 def _digits(type: str) -> int:
     """Return the precision of a decimal; more than any has if it is none."""
-    return int(re.findall(r"\d+", type)[0]) if is_decimal(type) else 99
+    return _precision_and_scale(type)[0] if is_decimal(type) else 99
+
+
+def _precision_and_scale(type: str) -> tuple[int, int]:
+    precision, scale = map(int, re.findall(r"\d+", type))
+    return precision, scale
 
 
 def _sum_type(type: str) -> str:
@@ -149,7 +177,7 @@ def _sum_type(type: str) -> str:
     >>> _sum_type("decimal(10,2)")
     'decimal(20,2)'
     """
-    precision, scale = map(int, re.findall(r"\d+", type))
+    precision, scale = _precision_and_scale(type)
     return f"decimal({min(38, precision + 10)},{scale})"
 
 

@@ -7,18 +7,18 @@ ordinals; a delete of k copies picks k of them.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from textwrap import indent
 
 from spark_dynamic.apply.identity import ENCODING, HASH, row_hash
 from spark_dynamic.frontier.record import StoredColumn
 from spark_dynamic.names import TableName, quote
-from spark_dynamic.sql.write import WEIGHT
+from spark_dynamic.sql.write import WEIGHT, indented
 
 REFRESH, ROW = "__dyn_refresh", "__dyn_row"
 # The lowest and the highest value of columns, as SQL.
 Ranges = Mapping[str, tuple[str, str]]
 _SAME_ROW = " AND ".join(f"t.{column} = s.{column}" for column in (*HASH, REFRESH, ROW))
 _LOST = "raise_error('DELETED_ROW_MISSING: a row to be deleted is not in the storage')"
+_TWICE = "raise_error('ROW_STORED_TWICE: a row to be deleted is in the storage twice')"
 
 
 def between(bounds: Ranges, table: str = "") -> list[str]:
@@ -76,7 +76,7 @@ class Rows:
         values = ", ".join(f"any_value({c}) AS {c}" for c in self._names())
         keys = ", ".join(HASH)
         return (
-            f"SELECT {values}, {keys}, sum({WEIGHT}) AS {WEIGHT} FROM (\n{indent(inner, '  ')}\n)"
+            f"SELECT {values}, {keys}, sum({WEIGHT}) AS {WEIGHT} FROM {indented(inner)}"
             f"\nGROUP BY {keys} HAVING sum({WEIGHT}) <> 0"
         )
 
@@ -98,7 +98,7 @@ class Rows:
         fresh = f"IF(s.{REFRESH} = {refresh}L, s.{REFRESH}, {_LOST})"
         values[columns.index(REFRESH)] = fresh
         return (
-            f"MERGE INTO {storage.sql} AS t USING (\n{indent(source, '  ')}\n) AS s\n"
+            f"MERGE INTO {storage.sql} AS t USING {indented(source)} AS s\n"
             f"ON {' AND '.join([_SAME_ROW, *between(bounds, 't.')])}\n"
             "WHEN MATCHED THEN DELETE\n"
             f"WHEN NOT MATCHED THEN INSERT ({', '.join(columns)}) VALUES ({', '.join(values)})"
@@ -123,15 +123,16 @@ class Rows:
         ranked = (
             f"SELECT n.*, o.{REFRESH}, o.{ROW}, "
             f"row_number() OVER ({order} ORDER BY o.{REFRESH}, o.{ROW}) AS __dyn_rank, "
-            f"count(o.{ROW}) OVER ({order}) AS __dyn_available\n"
+            f"count(o.{ROW}) OVER ({order}) AS __dyn_available, "
+            f"count(o.{ROW}) OVER ({order}, o.{REFRESH}, o.{ROW}) AS __dyn_same\n"
             f"FROM (SELECT * FROM {net} WHERE {WEIGHT} < 0) AS n\n"
             f"LEFT JOIN ({stored}) AS o ON {same}"
         )
         columns = ", ".join([*self._names(), *HASH, REFRESH])
-        checked = f"IF(__dyn_available < -{WEIGHT}, {_LOST}, {ROW}) AS {ROW}"
+        checked = f"IF(__dyn_same > 1, {_TWICE}, {ROW})"
+        checked = f"IF(__dyn_available < -{WEIGHT}, {_LOST}, {checked}) AS {ROW}"
         return (
-            f"SELECT {columns}, {checked} FROM (\n{indent(ranked, '  ')}\n)\n"
-            f"WHERE __dyn_rank <= -{WEIGHT}"
+            f"SELECT {columns}, {checked} FROM {indented(ranked)}\nWHERE __dyn_rank <= -{WEIGHT}"
         )
 
     def _names(self) -> list[str]:

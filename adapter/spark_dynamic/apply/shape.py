@@ -20,11 +20,17 @@ from spark_dynamic.support import NotIncremental
 
 # Types of which Delta stores no column, nor a struct with a field; before a colon it is a name.
 _NOT_STORED = re.compile(r"\b(interval|void|collate)\b(?!:)|\btime\(")
+# Types in which groups are not found again: Spark groups by maps, but does not compare them.
+_NOT_COMPARED = re.compile(r"\bmap<")
 
 
 @dataclass(frozen=True)
 class GroupShape:
-    """An aggregate, the columns of the result over it, and which groups are shown."""
+    """An aggregate, the columns of the result over it, and which groups are shown.
+
+    A condition may be evaluated only for groups that fulfil those before it, and an output only
+    for groups that are shown.
+    """
 
     aggregate: Aggregate
     outputs: tuple[Expression, ...]
@@ -41,7 +47,7 @@ def group_shape(query: Query) -> GroupShape | None:
             case Aggregate():
                 return GroupShape(node, outputs, conditions)
             case Filter():
-                conditions = (*conditions, node.condition)
+                conditions = (node.condition, *conditions)
                 node = node.input
             case Project():
                 values = {output.id: output.expression for output in node.outputs}
@@ -66,13 +72,21 @@ def check_floats(query: Query, types: Mapping[str, MeasureType]) -> None:
         for measure in node.measures:
             known = types[measure.id]
             inexact = measure.function in ("sum", "avg") and is_float(known.result)
-            exact = measure.function == "avg" and is_whole(known.argument)
+            exact = measure.function == "avg" and _adds_exactly(known.argument)
             if inexact and not exact and (inner or measure.id in deciding):
                 raise NotIncremental("FLOAT_DECIDES", f"{measure.function}(…)")
 
 
+def _adds_exactly(type: str) -> bool:
+    """Tell whether Spark's averages of a type are exact: it adds up whole numbers as doubles.
+
+    These are exact below 2^53, which a few numbers of the largest type may exceed.
+    """
+    return is_whole(type) and type != "bigint"
+
+
 def check_stored(shape: GroupShape, types: Mapping[str, MeasureType]) -> None:
-    """Refuse aggregates that Delta cannot store per group, though the result does not show them.
+    """Refuse aggregates and keys that cannot be kept per group, even if the result shows neither.
 
     >>> from spark_dynamic.plan.nodes import Aggregate, Measure, Scan
     >>> from spark_dynamic.names import TableName
@@ -81,10 +95,10 @@ def check_stored(shape: GroupShape, types: Mapping[str, MeasureType]) -> None:
     >>> check_stored(shape, {"last": MeasureType("", "struct<waited:interval day,id:int>")})
     Traceback (most recent call last):
     ...
-    spark_dynamic.support.NotIncremental: TYPE_NOT_STORED: The query has an aggregate of type \
-struct<waited:interval day,id:int>, which Delta cannot store for the next refresh.
+    spark_dynamic.support.NotIncremental: TYPE_NOT_STORED: The query aggregates, or groups by, \
+values of type struct<waited:interval day,id:int>, which Delta cannot store and find again.
     """
-    for measure in shape.aggregate.measures:
-        result = types[measure.id].result
-        if _NOT_STORED.search(result):
+    for id in shape.aggregate.columns:
+        result = types[id].result
+        if _NOT_STORED.search(result) or _NOT_COMPARED.search(result):
             raise NotIncremental("TYPE_NOT_STORED", result)

@@ -14,8 +14,11 @@ from spark_dynamic.warehouse import Column
 
 HIDDEN = "__dyn_"
 _SUFFIX = "__dyn"
-# Delta refuses these in column names; the view gives such columns their name back.
-_REFUSED = re.compile(r"[ ,;{}()\n\t=]")
+# What follows the name of the view in a storage's name: nothing, or a number from 2 on.
+_GENERATION = re.compile(r"(?:_([2-9]|[1-9]\d+))?")
+# Delta refuses these in column names, and cannot write the changes of a MERGE with a backquote
+# in one; the view gives such columns their name back.
+_REFUSED = re.compile(r"[ ,;{}()\n\t=`]")
 
 
 def storage_name(view: TableName, generation: int) -> TableName:
@@ -37,9 +40,19 @@ def is_storage_name(table: TableName) -> bool:
 
 def generations(view: TableName, tables: Iterable[str]) -> list[int]:
     """Return the generations that exist among the tables of a schema, newest first."""
-    pattern = re.compile(re.escape(view.name + _SUFFIX) + r"(?:_([2-9]|[1-9]\d+))?")
-    found = (pattern.fullmatch(name) for name in tables)
-    return sorted((int(match.group(1) or 1) for match in found if match), reverse=True)
+    begin = view.name + _SUFFIX
+    rests = (_GENERATION.fullmatch(name, len(begin)) for name in tables if name.startswith(begin))
+    return sorted((int(rest.group(1) or 1) for rest in rests if rest), reverse=True)
+
+
+def views_with_storage(tables: Iterable[str]) -> set[str]:
+    """Return the names of which a generation exists among the tables of a schema.
+
+    >>> sorted(views_with_storage(["a", "a__dyn", "b__dyn_2", "c__dyn_1", "d__dynamic"]))
+    ['a', 'b']
+    """
+    names = (name.rpartition(_SUFFIX) for name in tables if _SUFFIX in name)
+    return {view for view, _, rest in names if view and _GENERATION.fullmatch(rest)}
 
 
 def stored_columns(columns: Iterable[Column]) -> tuple[StoredColumn, ...]:

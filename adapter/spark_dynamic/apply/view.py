@@ -2,8 +2,15 @@
 
 import hashlib
 import json
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 
+from spark_dynamic.apply.constraints import (
+    CONSTRAINTS_PROPERTY,
+    NO_CONSTRAINTS,
+    Constraint,
+    constraints_mark,
+)
 from spark_dynamic.apply.storage import (
     check_columns,
     properties_sql,
@@ -23,6 +30,8 @@ from spark_dynamic.warehouse import Relation
 # On the view: what was applied last.
 CONFIG_PROPERTY = "spark_dynamic.config"
 DOCS_PROPERTY = "spark_dynamic.docs"
+# On the view: which properties of the storage the user asked for.
+KEYS_PROPERTY = "spark_dynamic.tblproperties"
 
 
 def show_storage(
@@ -59,10 +68,49 @@ def storage_behind(view: Relation | None, name: TableName) -> TableName:
     return find_references(view.view.text, name.schema).tables[0].table
 
 
+def shows(view: Relation | None, storage: TableName) -> bool:
+    """Tell whether a view reads a storage table; after a kill it may still be an older one."""
+    return (
+        view is not None
+        and view.view is not None
+        and f" FROM {storage.sql} " in f"{view.view.text} "
+    )
+
+
+def has_constraints(
+    view: Relation | None, storage: TableName, constraints: Iterable[Constraint]
+) -> bool:
+    """Tell whether a storage table is known to have just these constraints, from its view."""
+    mark = constraints_mark(constraints)
+    if view is None or CONSTRAINTS_PROPERTY not in view.properties:
+        return mark == NO_CONSTRAINTS
+    # A mark says nothing about a table that the view does not show.
+    return shows(view, storage) and view.has_property(CONSTRAINTS_PROPERTY, mark)
+
+
 def has_applied(view: Relation | None, mark: str) -> bool:
     """Tell whether a view carries a mark of what was applied."""
     return view is not None and any(
         view.has_property(key, mark) for key in (CONFIG_PROPERTY, DOCS_PROPERTY)
+    )
+
+
+@dataclass(frozen=True)
+class Before:
+    """What a table and its view have of an earlier description."""
+
+    # The properties that the user had asked for.
+    properties: frozenset[str] = frozenset()
+    comment: str = ""
+    column_comments: Mapping[str, str] = field(default_factory=dict)
+
+
+def described_before(view: Relation | None, storage: Relation | None, keys: str) -> Before:
+    """Return what was applied; `keys` is the view's own list of the user's properties."""
+    return Before(
+        frozenset(json.loads(keys)) if keys else frozenset(),
+        view.comment if view else "",
+        storage.column_comments if storage else {},
     )
 
 
@@ -93,29 +141,47 @@ class Description:
         with_config: bool,
         with_docs: bool,
         condition: str = "",
+        before: Before | None = None,
     ) -> list[str]:
-        """Return the statements that apply what has changed, and mark it as applied."""
+        """Return the statements that apply what has changed, and mark it as applied.
+
+        A table that was just built (`before` is None) has its properties already.
+        """
         statements: list[str] = []
         marks: dict[str, str] = {}
         if with_config:
-            statements += self._config_statements(model, storage, columns)
             marks[CONFIG_PROPERTY] = self.config_mark
+            if before is not None:
+                statements += self._config_statements(model, storage, columns, before)
+            if self.config.tblproperties or (before and before.properties):
+                marks[KEYS_PROPERTY] = json.dumps(sorted(self.config.tblproperties))
         if with_docs:
             query = view_query(columns, storage, condition)
-            statements += self._comment_statements(view, query, storage, columns)
+            statements += self._comment_statements(view, query, storage, columns, before)
             marks[DOCS_PROPERTY] = self.docs_mark
             if self.comment is not None:
                 marks["comment"] = self.comment
+            elif before and before.comment:
+                statements.append(
+                    f"ALTER VIEW {view.sql} UNSET TBLPROPERTIES IF EXISTS ('comment')"
+                )
         if marks:
             statements.append(f"ALTER VIEW {view.sql} SET TBLPROPERTIES ({properties_sql(marks)})")
         return statements
 
     def _config_statements(
-        self, model: str, storage: TableName, columns: tuple[StoredColumn, ...]
+        self,
+        model: str,
+        storage: TableName,
+        columns: tuple[StoredColumn, ...],
+        before: Before,
     ) -> list[str]:
         check_columns(self.config, columns)
-        properties = properties_sql(table_properties(self.config, model))
-        statements = [f"ALTER TABLE {storage.sql} SET TBLPROPERTIES ({properties})"]
+        wanted = table_properties(self.config, model)
+        statements = [f"ALTER TABLE {storage.sql} SET TBLPROPERTIES ({properties_sql(wanted)})"]
+        gone = ", ".join(literal(key) for key in sorted(before.properties - wanted.keys()))
+        if gone:
+            statements.append(f"ALTER TABLE {storage.sql} UNSET TBLPROPERTIES IF EXISTS ({gone})")
         if not self.config.partition_by:
             names = stored_names(self.config.cluster_by, columns)
             clustering = f"({names})" if names else "NONE"
@@ -123,14 +189,20 @@ class Description:
         return statements
 
     def _comment_statements(
-        self, view: TableName, query: str, storage: TableName, columns: tuple[StoredColumn, ...]
+        self,
+        view: TableName,
+        query: str,
+        storage: TableName,
+        columns: tuple[StoredColumn, ...],
+        before: Before | None,
     ) -> list[str]:
         known = {name.lower(): text for name, text in self.column_comments.items()}
+        found = before.column_comments if before else {}
+        wanted = {column.stored_as: known.get(column.name.lower(), "") for column in columns}
         statements = [
-            f"ALTER TABLE {storage.sql} ALTER COLUMN {quote(column.stored_as)} "
-            f"COMMENT {literal(known[column.name.lower()])}"
-            for column in columns
-            if column.name.lower() in known
+            f"ALTER TABLE {storage.sql} ALTER COLUMN {quote(name)} COMMENT {literal(text)}"
+            for name, text in wanted.items()
+            if text != found.get(name, "")
         ]
         if statements:
             # The view takes its columns' comments from storage when its query is set.

@@ -18,6 +18,7 @@ from spark_dynamic.changes.question import Question, source_keys
 from spark_dynamic.changes.redo_log import COMMIT
 from spark_dynamic.changes.states import Span, between
 from spark_dynamic.changes.steps import Step, check_count, feed_runs, steps_of, walked
+from spark_dynamic.changes.used_columns import had_by, may_have_others
 from spark_dynamic.errors import EngineError
 from spark_dynamic.frontier.compare import is_bookkeeping
 from spark_dynamic.names import TableName, quote
@@ -52,7 +53,7 @@ def append_only(question: Question, span: Span, cycle: Cycle, warehouse: Warehou
     if all(interval.kind is Kind.INSERTS for interval in span.intervals.values()):
         return min_delta(question, span, cycle, warehouse)
     steps = steps_of(span, cycle, warehouse)
-    inserts = _Inserts(question, steps, cycle, warehouse)
+    inserts = _Inserts(question, span, steps, cycle, warehouse)
     if any(isinstance(node, Join) for node in walk(question.plan)):
         rows = _joined(question, span, steps, inserts, cycle, warehouse)
     else:
@@ -81,7 +82,7 @@ def _joined(
     for moved in walked(question, span, steps, cycle, warehouse):
         table, version = moved.step.table, moved.step.version
         rows = f"SELECT * FROM (\n{inserts.of(table)}\n) WHERE {COMMIT} = {version}"
-        states = moved.states(question, span.beyond_travel)
+        states = moved.states(question)
         states = replace(states, deltas={table: rows}, deltas_only_add=True)
         delta = delta_of(question.plan, states)
         if delta is None:
@@ -96,9 +97,15 @@ class _Inserts:
     """The new rows of each source, with the commit that brought them."""
 
     def __init__(
-        self, question: Question, steps: list[Step], cycle: Cycle, warehouse: Warehouse
+        self,
+        question: Question,
+        span: Span,
+        steps: list[Step],
+        cycle: Cycle,
+        warehouse: Warehouse,
     ) -> None:
         self._question = question
+        self._span = span
         self._steps = steps
         self._cycle = cycle
         self._warehouse = warehouse
@@ -114,6 +121,10 @@ class _Inserts:
         relation = self._cycle.catalog.relation(self._warehouse, table)
         assert relation is not None
         columns = [column for column in relation.columns if not is_bookkeeping(column.name)]
+        start = self._span.then(table)
+        if start.table == table and may_have_others(start, self._cycle, self._warehouse):
+            # Rows are told apart by what they have had all the time.
+            columns = had_by(start, columns, self._warehouse)
         runs = feed_runs([step for step in self._steps if step.table == table])
         rows = "\nUNION ALL\n".join(_events(run, columns) for run in runs)
         if all(run.kind is Kind.INSERTS for run in runs):

@@ -35,3 +35,5 @@ class ChangeRead:
     unique_key: tuple[str, ...] = ()
     # Columns that name a row of a source: ids then travel through the query.
     row_keys: Mapping[TableName, tuple[str, ...]] = field(default_factory=dict)
+    # Whether an update is its new row alone.
+    upserts: bool = False

@@ -6,10 +6,18 @@ from typing import Final
 
 from spark_dynamic.catalog import describe_relation
 from spark_dynamic.changes import read as changes
+from spark_dynamic.changes.point import NOW
+from spark_dynamic.changes.points import Asking, Places, start_of
+from spark_dynamic.changes.question import ask
 from spark_dynamic.changes.read import ChangeRead, Mode, Position
 from spark_dynamic.changes.staleness import check_kept, extensions
-from spark_dynamic.changes.start import KnownPosition, start_at
-from spark_dynamic.changes.stream import Stream, definition_hash, read_stream, show_stream
+from spark_dynamic.changes.stream import (
+    Stream,
+    definition_hash,
+    in_streams,
+    read_stream,
+    show_stream,
+)
 from spark_dynamic.changes.stream_config import StreamConfig
 from spark_dynamic.errors import EngineError
 from spark_dynamic.literals import literal
@@ -21,7 +29,8 @@ from spark_dynamic.warehouse import Relation, Warehouse
 
 # Returns where a query is read in this cycle; the same for all who ask.
 EndOf = Callable[[ChangeRead], Position]
-_STALE: Final = "STREAM_STALE"
+# A stream without its start; its consumers are further on and do not need it.
+_START_LOST: Final = ("STREAM_STALE", "STREAM_COLUMNS_CHANGED")
 
 
 @dataclass(frozen=True)
@@ -51,15 +60,21 @@ def build_stream(
     cycle: Cycle,
     warehouse: Warehouse,
     end_of: EndOf,
-    known_position: KnownPosition,
+    places: Places,
 ) -> BuiltStream:
     """Make the view of a stream, or bring it up to this cycle."""
     existing = describe_relation(warehouse, request.view)
     is_view = None if existing is None else existing.view is not None
     known = read_stream(warehouse, request.view) if is_view else None
-    fingerprint = definition_hash(request.read, _texts(request.read, cycle, warehouse))
+    text_hash = definition_hash(request.read, _texts(request.read, cycle, warehouse))
+    if known is not None and known.text_hash == text_hash:
+        # Also if this engine would write another fingerprint.
+        fingerprint = known.fingerprint
+    else:
+        fingerprint = _meaning(request.read, cycle, warehouse) or text_hash
     end = end_of(request.read)
-    stream = _started(request, fingerprint, known, end, cycle, warehouse, known_position)
+    hashes = fingerprint, text_hash
+    stream = _started(request, hashes, known, end, cycle, warehouse, places)
     query, warning = _shown(stream, end, cycle, warehouse)
     statements = show_stream(stream, query, is_view, stream == known)
     statements += extensions(end, stream.max_retention_extension, cycle, warehouse).values()
@@ -72,16 +87,17 @@ def build_stream(
 
 def _started(
     request: StreamRequest,
-    fingerprint: str,
+    hashes: tuple[str, str],
     known: Stream | None,
     end: Position,
     cycle: Cycle,
     warehouse: Warehouse,
-    known_position: KnownPosition,
+    places: Places,
 ) -> Stream:
     """Return the stream with its start: the one that it had, unless it is another stream now."""
     config = request.config
     at = repr(config.at)
+    fingerprint, text_hash = hashes
     goes_on = (
         known is not None
         and known.fingerprint == fingerprint
@@ -91,13 +107,15 @@ def _started(
     if known is not None and goes_on:
         start, started_at = known.start, known.started_at
     else:
-        start = start_at(config.at, request.read, end, cycle, warehouse, known_position)
+        asking = Asking("at", NOW if config.at is None else config.at)
+        start = start_of(asking, request.read, cycle, warehouse, places=places, now=end)
         started_at = cycle.data_timestamp
     return Stream(
         model=request.model,
         view=request.view,
         read=request.read,
         fingerprint=fingerprint,
+        text_hash=text_hash,
         start=start,
         started_at=started_at,
         initial_rows=config.initial_rows,
@@ -105,6 +123,12 @@ def _started(
         at=at,
         max_retention_extension=config.max_retention_extension,
     )
+
+
+def _meaning(read: ChangeRead, cycle: Cycle, warehouse: Warehouse) -> str:
+    """Return a hash of what a query means, or nothing if only its text is known."""
+    question = ask(read, cycle, warehouse)
+    return definition_hash(read, [question.fingerprint]) if question.fingerprint else ""
 
 
 def _texts(read: ChangeRead, cycle: Cycle, warehouse: Warehouse) -> list[str]:
@@ -133,10 +157,10 @@ def _shown(stream: Stream, end: Position, cycle: Cycle, warehouse: Warehouse) ->
         return contents, ""
     try:
         check_kept(stream.name, start, cycle, warehouse)
-    except EngineError as error:
-        if error.code != _STALE:
+        return changes.change_select(stream.read, start, end, cycle, warehouse, initial_rows), ""
+    except EngineError as found:
+        error = in_streams(found)
+        if error.code not in _START_LOST:
             raise
-        # Its consumers are further on and do not need the start.
-        why = literal(f"{error} Or run the stream itself with --full-refresh: it starts anew.")
-        return f"SELECT * FROM (\n{contents}\n) WHERE raise_error({why}) IS NULL", str(error)
-    return changes.change_select(stream.read, start, end, cycle, warehouse, initial_rows), ""
+    why = literal(f"{error} Or run the stream itself with --full-refresh: it starts anew.")
+    return f"SELECT * FROM (\n{contents}\n) WHERE raise_error({why}) IS NULL", str(error)

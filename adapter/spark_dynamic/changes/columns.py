@@ -27,6 +27,11 @@ ALWAYS: Final = (ACTION, IS_UPDATE, ROW_ID)
 IN_ORDER: Final = (TABLE, VERSION, TIMESTAMP, DIFF)
 
 
+def with_changes(columns: Iterable[Column]) -> tuple[Column, ...]:
+    """Return the columns of a redo log over a query with some columns."""
+    return (*columns, *(Column(name, TYPES[name]) for name in (*ALWAYS, *IN_ORDER)))
+
+
 def check_names(columns: Iterable[Column]) -> None:
     """Refuse a query that has a column of its own under the name of an added one."""
     taken = [c.name for c in columns if c.name.lower() in (*ALWAYS, *IN_ORDER)]

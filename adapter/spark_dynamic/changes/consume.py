@@ -25,7 +25,7 @@ from spark_dynamic.changes.layout import shapes
 from spark_dynamic.changes.position import is_behind
 from spark_dynamic.changes.read import Position
 from spark_dynamic.changes.staleness import check_kept, extensions
-from spark_dynamic.changes.stream import Stream
+from spark_dynamic.changes.stream import Stream, in_streams
 from spark_dynamic.errors import EngineError, WarehouseError
 from spark_dynamic.names import TableName
 from spark_dynamic.refresh.cycle import Cycle
@@ -95,9 +95,12 @@ class Batch:
             if is_behind(end, start):
                 # A stream may start later than this cycle; its first interval is then empty.
                 is_covered, end = last is not None, start
-        select = changes.change_select(
-            stream.read, start, end, self._cycle, warehouse, initial_rows
-        )
+        try:
+            select = changes.change_select(
+                stream.read, start, end, self._cycle, warehouse, initial_rows
+            )
+        except EngineError as error:
+            raise in_streams(error) from error
         self._extensions |= extensions(end, stream.max_retention_extension, self._cycle, warehouse)
         moment = self._cycle.data_timestamp
         taken = Taken(stream.fingerprint, start, end, moment, ", ".join(shapes(select)))

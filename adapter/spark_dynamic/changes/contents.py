@@ -1,8 +1,9 @@
 """The whole result of a query at a position, and the difference of two of them."""
 
 from spark_dynamic.changes.asked import Position
+from spark_dynamic.changes.kept import check_kept_rows, lasting
 from spark_dynamic.changes.question import Question
-from spark_dynamic.changes.states import check_readable, pin_of, version_sql
+from spark_dynamic.changes.states import pin_of, version_sql
 from spark_dynamic.errors import EngineError
 from spark_dynamic.names import TableName
 from spark_dynamic.plan.nodes import State
@@ -29,13 +30,14 @@ def contents(question: Question, position: Position, cycle: Cycle, warehouse: Wa
 
     They come from the query's own text, unless only its plan knows their ids.
     """
-    pins = {table: pin_of(table, position) for table in question.analysis.tables()}
+    tables = question.analysis.tables()
+    pins = {table: lasting(pin_of(table, position), cycle, warehouse) for table in tables}
     for pin in pins.values():
-        check_readable(pin, cycle, warehouse)
+        check_kept_rows(pin, cycle, warehouse)
     moved = [str(table) for table, pin in pins.items() if pin.table != table]
     if question.layout.is_named or (moved and question.plan is not None):
         assert question.plan is not None
-        return Writer(At(position)).weighted(question.plan)
+        return Writer(At(pins)).weighted(question.plan)
     if moved:
         raise EngineError("UPSTREAM_REBUILT", reason("UPSTREAM_REBUILT", moved[0]).sentence)
     text = question.text_at({table: pin.version for table, pin in pins.items()})

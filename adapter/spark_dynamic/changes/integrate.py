@@ -87,16 +87,22 @@ def latest(
     """
     types = {column.name.lower(): column.type for column in known}
     places = _places(order_by, types)
+    if not places:
+        # Net changes have no order: behind initial rows or other batches, none is the last.
+        net = (
+            " Changes in mode='redo_log' have them; net ones are added up, without a unique_key."
+            if ACTION in types
+            else ""
+        )
+        raise EngineError(
+            "CHANGELOG_NOT_ORDERED",
+            "integrate() with a unique_key needs order_by: columns by which the last row of a key "
+            f"is found.{net}",
+        )
     if ACTION in types:
         # An update is a DELETE and an INSERT of one commit.
         places.append(ACTION)
         deletes = deletes or f"{ACTION} = 'DELETE'"
-    if not places:
-        raise EngineError(
-            "CHANGELOG_NOT_ORDERED",
-            "integrate() with a unique_key needs order_by: columns by which the last row of a key "
-            "is found.",
-        )
     gone = f"coalesce({deletes}, false)" if deletes else ""
     needed = [*columns, *(Column(name, types[name.lower()]) for name in places)]
     if not all(_is_ordered(column.type) for column in needed):

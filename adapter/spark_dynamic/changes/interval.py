@@ -1,6 +1,6 @@
 """The changes of one source between two versions, as rows with weights 1 and -1."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
@@ -36,6 +36,8 @@ class Interval:
     location: str = ""
     # Whether the changes are so few that every task of a join may have them all.
     is_small: bool = False
+    # Whether rows were only deleted.
+    only_removes: bool = False
 
     @property
     def before(self) -> str:
@@ -58,7 +60,7 @@ class Interval:
         if self.kind is Kind.REWRITE:
             return self._difference(columns)
         names = ", ".join(quote(column.name) for column in columns)
-        weight = "1" if self.kind is Kind.INSERTS else FEED_WEIGHT
+        weight = "1" if self.kind is Kind.INSERTS else "-1" if self.only_removes else FEED_WEIGHT
         # Spark knows no size of a feed, and would take it for a large one.
         hint = "/*+ BROADCAST(feed) */ " if self.is_small else ""
         return f"SELECT {hint}{names}, {weight} AS {WEIGHT} FROM {self.feed} AS feed"
@@ -90,6 +92,11 @@ def kind_of(commits: Sequence[Commit], has_feed: bool) -> Kind:
     if not has_feed or any(replaces_all(c) or turns_feed(c) for c in commits):
         return Kind.REWRITE
     return Kind.INSERTS if effects <= {Effect.ADDED} else Kind.CHANGES
+
+
+def only_removes(commits: Iterable[Commit]) -> bool:
+    """Tell whether rows were only deleted."""
+    return {effect(c) for c in commits} - {Effect.NOTHING, Effect.COLUMNS} == {Effect.REMOVED}
 
 
 def turns_feed(commit: Commit) -> bool:

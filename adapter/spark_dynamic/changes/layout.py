@@ -19,8 +19,9 @@ from spark_dynamic.warehouse import Column
 
 NET, COPY = "__dyn_net", "__dyn_copy"
 _ID = ("__dyn_id_1", "__dyn_id_2")
+_SHAPES = "ADDED_ONLY|REMOVED_ONLY|MINIMIZE|DIFFERENCE|APPEND_ONLY|INITIAL_ROWS"
+_SHAPE = re.compile(rf"SELECT /\* ({_SHAPES}) \*/")
 # As a group key, -0.0 would come out as 0.0.
-_SHAPE = re.compile(r"SELECT /\* (ADDED_ONLY|MINIMIZE|DIFFERENCE|APPEND_ONLY|INITIAL_ROWS) \*/")
 _CHANGED_BY_GROUPING = re.compile(r"\b(float|double)\b")
 
 
@@ -110,23 +111,31 @@ class Layout:
         more: Sequence[str] = (),
         shape: str = "ADDED_ONLY",
     ) -> str:
-        """Show rows that were only added: nothing to consolidate, and only ids to be found."""
+        """Show rows that were only added."""
+        return self._as_they_are(shape, rows, "'INSERT'", by, more)
+
+    def removed(self, rows: str, by: Sequence[str] = (), more: Sequence[str] = ()) -> str:
+        """Show rows that were only removed."""
+        return self._as_they_are("REMOVED_ONLY", rows, "'DELETE'", by, more)
+
+    def _as_they_are(
+        self, shape: str, rows: str, action: str, by: Sequence[str], more: Sequence[str]
+    ) -> str:
+        """Show rows that cannot cancel out: nothing to consolidate, and no updates to be found.
+
+        A key names the row, as was promised: to check it would take a shuffle. Without one,
+        copies are numbered; Spark leaves that away where nobody reads the id.
+        """
         names = [name for name, _ in self.inside]
-        if not self.has_ids:
-            hashes = [f"{sql} AS {n}" for sql, n in zip(row_hash(self.inside), HASH, strict=True)]
-            inner = f"SELECT {', '.join([*names, *by, *hashes])} FROM (\n{rows}\n)"
-            partition = [*by, *HASH, *(n for n, t in self.inside if is_kept(t))]
-            number = f"row_number() OVER (PARTITION BY {', '.join(partition)} ORDER BY {HASH[0]})"
-            inner = f"SELECT *, {number} AS {COPY} FROM (\n{inner}\n)"
-            return self._shown(shape, inner, "'INSERT'", "false", self._content_id(), more)
-        inner = f"SELECT {', '.join([*names, *by])}, {self._key_hash()} FROM (\n{rows}\n)"
-        id = _text_of(_ID)
-        if self.declared:
-            partition = [*by, *_ID, *(n for n, t in self.keys if is_kept(t))]
-            same = f"count(*) OVER (PARTITION BY {', '.join(partition)}) AS __dyn_same"
-            inner = f"SELECT *, {same} FROM (\n{inner}\n)"
-            id = f"IF(__dyn_same > 1, {self._violated()}, {id})"
-        return self._shown(shape, inner, "'INSERT'", "false", id, more)
+        if self.has_ids:
+            inner = f"SELECT {', '.join([*names, *by])}, {self._key_hash()} FROM (\n{rows}\n)"
+            return self._shown(shape, inner, action, "false", _text_of(_ID), more)
+        hashes = [f"{sql} AS {n}" for sql, n in zip(row_hash(self.inside), HASH, strict=True)]
+        inner = f"SELECT {', '.join([*names, *by, *hashes])} FROM (\n{rows}\n)"
+        partition = [*by, *HASH, *(n for n, t in self.inside if is_kept(t))]
+        number = f"row_number() OVER (PARTITION BY {', '.join(partition)} ORDER BY {HASH[0]})"
+        inner = f"SELECT *, {number} AS {COPY} FROM (\n{inner}\n)"
+        return self._shown(shape, inner, action, "false", self._content_id(), more)
 
     def _shown(
         self, shape: str, rows: str, action: str, is_update: str, id: str, more: Sequence[str]

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from spark_dynamic.changes.contents import contents, difference
 from spark_dynamic.changes.question import Question
 from spark_dynamic.changes.states import Span, States, between
-from spark_dynamic.delta.analysis import is_insert_only
+from spark_dynamic.delta.analysis import is_delete_only, is_insert_only
 from spark_dynamic.delta.differentiate import differentiate
 from spark_dynamic.plan.nodes import Aggregate, Plan, State, scans, walk
 from spark_dynamic.refresh.cycle import Cycle
@@ -24,6 +24,8 @@ class Delta:
     sql: str
     # Whether all weights are 1.
     only_adds: bool = False
+    # Whether all weights are -1.
+    only_removes: bool = False
     # Whether the versions have to be compared instead: see LONGEST.
     is_too_much: bool = False
 
@@ -39,6 +41,8 @@ def min_delta(question: Question, span: Span, cycle: Cycle, warehouse: Warehouse
             return nothing(question, span, cycle, warehouse)
         if not delta.is_too_much:
             layout = question.layout
+            if delta.only_removes:
+                return layout.removed(delta.sql)
             return layout.added(delta.sql) if delta.only_adds else layout.net(delta.sql)
     rows = difference(question, span.start, span.end, cycle, warehouse)
     return question.layout.net(rows, shape="DIFFERENCE")
@@ -51,13 +55,14 @@ def delta_of(plan: Plan, states: States) -> Delta | None:
     if delta is None:
         return None
     olds = {scan.table for scan in scans(delta) if scan.state is State.OLD}
-    weighted = olds & {*states.beyond_travel, *states.deltas}
+    weighted = olds & set(states.deltas)
     if weighted and any(isinstance(node, Aggregate) for node in walk(delta)):
         # An aggregate needs plain rows.
         return Delta("", is_too_much=True)
     only_adds = is_insert_only(delta, facts) and not weighted
+    only_removes = is_delete_only(delta, facts) and not weighted
     sql = Writer(states).weighted(delta)
-    return Delta(sql, only_adds, len(sql) > LONGEST)
+    return Delta(sql, only_adds, only_removes, len(sql) > LONGEST)
 
 
 def nothing(

@@ -1,37 +1,57 @@
 """Points in time, and the position that a query has there."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any
+from typing import Any, Protocol
 from zoneinfo import ZoneInfo
 
-from spark_dynamic.changes.asked import AT_LEAST, STRICT, ChangeRead, Position
+from spark_dynamic.changes.asked import AT_LEAST, STRICT, ChangeRead, Mode, Position
+from spark_dynamic.changes.kept import available, is_kept
+from spark_dynamic.changes.point import (
+    BEFORE_THE_FIRST_CHANGE,
+    DataTimestamp,
+    OtherPosition,
+    Point,
+    read_point,
+    shown_point,
+)
 from spark_dynamic.changes.question import sources_of
-from spark_dynamic.changes.retention import readable_since
+from spark_dynamic.changes.states import pin_of
 from spark_dynamic.clock import stamp
+from spark_dynamic.config_values import Expected
 from spark_dynamic.duration import parse_duration
 from spark_dynamic.errors import EngineError
 from spark_dynamic.frontier.cut import Cut, Waiting
-from spark_dynamic.frontier.record import Pin
+from spark_dynamic.frontier.record import Pin, Record
 from spark_dynamic.names import TableName
 from spark_dynamic.refresh.analyse import Analysis
 from spark_dynamic.refresh.cycle import Cycle
+from spark_dynamic.refresh.stored import find_stored
 from spark_dynamic.warehouse import Commit, Warehouse
 
-_EXPECTED = (
-    "Expected a version (a number), a timestamp such as '2026-01-31 12:00:00', an interval back "
-    "from now such as '2 hours', or a position"
-)
+
+class Places(Protocol):
+    """Finds what points name."""
+
+    def position(self, point: OtherPosition) -> Position:
+        """Return the position of a stream, or of one of its consumers."""
+
+    def dynamic_table(self, name: str) -> TableName:
+        """Return the view of a dynamic table."""
 
 
 def position_at(
-    read: ChangeRead, moment: datetime, cycle: Cycle, warehouse: Warehouse
+    read: ChangeRead,
+    moment: datetime,
+    cycle: Cycle,
+    warehouse: Warehouse,
+    record: Record | None = None,
 ) -> dict[TableName, Pin]:
     """Return where each table of a query stood at a moment.
 
     Dynamic tables are taken at the newest moment up to then at which all of them are valid, and
-    base tables beside them at that same moment.
+    base tables beside them at that same moment. A `record` says where the cut of its own moment
+    has read tables: a model of that run may have left a version that is younger.
     """
     analysis = sources_of(read, cycle, warehouse)
     moment = min(moment, cycle.data_timestamp)
@@ -46,7 +66,7 @@ def position_at(
         # It needs to agree with nothing else.
         cut: Cut | Waiting = Cut(moment, {}, {upstreams[0].storage: upstreams[0].records[0]})
     else:
-        cut = cycle.cut(warehouse, analysis.bases, upstreams, now=moment)
+        cut = cycle.cut(warehouse, analysis.bases, upstreams, now=moment, own=record)
     if isinstance(cut, Waiting):
         raise EngineError(
             "NO_COMMON_POINT",
@@ -55,6 +75,8 @@ def position_at(
             "reads. Refresh them first.",
         )
     found = {table: cut.pins[table] for table in analysis.bases}
+    if record is not None and record.data_timestamp == cut.data_timestamp:
+        found |= {pin.table: pin for pin in record.frontier if pin.table in found}
     for table, taken in cut.upstreams.items():
         found[table] = pin_of_commit(table, taken.commit, cycle, warehouse)
     return found
@@ -68,21 +90,64 @@ class Asking:
     value: Any
     bound: str = STRICT
 
+    @property
+    def point(self) -> Point:
+        """What is meant."""
+        try:
+            return read_point(self.value)
+        except Expected as expected:
+            raise EngineError(
+                "POINT_NOT_KNOWN", f"{self.name} is {self.value!r}. Expected {expected}."
+            ) from None
 
-def position_of(asking: Asking, read: ChangeRead, cycle: Cycle, warehouse: Warehouse) -> Position:
-    """Return the position that a point stands for."""
-    value = asking.value
+
+def start_of(
+    asking: Asking, read: ChangeRead, cycle: Cycle, warehouse: Warehouse, **more: Any
+) -> Position | None:
+    """Return the position of a point that begins an interval; None if nothing was before it."""
+    if asking.point == BEFORE_THE_FIRST_CHANGE and read.mode is Mode.MIN_DELTA:
+        # The net effect of everything is the contents; what else happened is in the log.
+        return None
+    return position_of(asking, read, cycle, warehouse, **more)
+
+
+def position_of(
+    asking: Asking,
+    read: ChangeRead,
+    cycle: Cycle,
+    warehouse: Warehouse,
+    *,
+    places: Places | None = None,
+    now: Position | None = None,
+) -> Position:
+    """Return the position that a point stands for; `now`, if it is settled already."""
     if asking.bound not in (STRICT, AT_LEAST):
         raise EngineError(
             "POINT_NOT_KNOWN", f"Invalid bound '{asking.bound}'. Expected 'strict' or 'at_least'."
         )
-    if isinstance(value, Mapping) and value and all(isinstance(p, Pin) for p in value.values()):
-        return value
-    analysis = sources_of(read, cycle, warehouse)
-    if isinstance(value, int) and not isinstance(value, bool):
-        return _version(asking, analysis, cycle, warehouse)
-    moment = _moment(asking, read, cycle)
-    earliest, table = _earliest(analysis, cycle, warehouse)
+    match asking.point:
+        case "now":
+            return now or position_at(read, cycle.data_timestamp, cycle, warehouse)
+        case int() as version:
+            return _version(asking, version, read, cycle, warehouse)
+        case str() as text if text != BEFORE_THE_FIRST_CHANGE:
+            return _at_moment(asking, _moment(text, read, cycle), read, cycle, warehouse)
+        case str():
+            found: Position = _beginning(read, cycle, warehouse)
+        case OtherPosition() as other:
+            assert places is not None
+            found = places.position(other)
+        case DataTimestamp() as refresh:
+            assert places is not None
+            view = places.dynamic_table(refresh.dynamic_table)
+            found = _refreshed(view, read, cycle, warehouse)
+    return _bounded(asking, found, read, cycle, warehouse)
+
+
+def _at_moment(
+    asking: Asking, moment: datetime, read: ChangeRead, cycle: Cycle, warehouse: Warehouse
+) -> Position:
+    earliest, table = _earliest(sources_of(read, cycle, warehouse), cycle, warehouse)
     if table is not None and moment < earliest:
         if asking.bound == STRICT:
             raise too_old(asking, f"{stamp(earliest)}, because of {table}")
@@ -90,59 +155,98 @@ def position_of(asking: Asking, read: ChangeRead, cycle: Cycle, warehouse: Wareh
     return position_at(read, moment, cycle, warehouse)
 
 
-def _moment(asking: Asking, read: ChangeRead, cycle: Cycle) -> datetime:
-    value = asking.value
-    zone = ZoneInfo(read.settings.get("spark.sql.session.timeZone", "UTC"))
+def _moment(text: str, read: ChangeRead, cycle: Cycle) -> datetime:
     try:
-        return cycle.data_timestamp - parse_duration(value)
+        return cycle.data_timestamp - parse_duration(text)
     except ValueError:
-        pass
-    try:
-        found = value if isinstance(value, datetime) else datetime.fromisoformat(str(value))
-    except ValueError as error:
-        raise EngineError(
-            "POINT_NOT_KNOWN", f"{asking.name} is {value!r}. {_EXPECTED}."
-        ) from error
+        found = datetime.fromisoformat(text)
+    zone = ZoneInfo(read.settings.get("spark.sql.session.timeZone", "UTC"))
     return found if found.tzinfo else found.replace(tzinfo=zone)
 
 
+def _beginning(read: ChangeRead, cycle: Cycle, warehouse: Warehouse) -> Position:
+    """Return the first version of every table, whether it is there or not."""
+    found: dict[TableName, Pin] = {}
+    for table in sources_of(read, cycle, warehouse).tables():
+        oldest = cycle.catalog.history(warehouse, table, since=0)[-1]
+        pin = pin_of_commit(table, oldest, cycle, warehouse)
+        found[table] = pin if oldest.version == 0 else replace(pin, version=0)
+    return found
+
+
+def _refreshed(view: TableName, read: ChangeRead, cycle: Cycle, warehouse: Warehouse) -> Position:
+    """Return the cut of a dynamic table's newest refresh, as far as a query reads it."""
+    stored = find_stored(view, cycle, warehouse)
+    if stored is None or stored.tail.newest is None:
+        raise EngineError(
+            "POINT_NOT_KNOWN", f"The dynamic table {view} has no refresh yet, so it has no cut."
+        )
+    record = stored.tail.newest.record
+    return position_at(read, record.data_timestamp, cycle, warehouse, record)
+
+
+def _bounded(
+    asking: Asking, position: Position, read: ChangeRead, cycle: Cycle, warehouse: Warehouse
+) -> Position:
+    """Return the part of a position that a query needs, or (`at_least`) the earliest one."""
+    analysis = sources_of(read, cycle, warehouse)
+    pins = {table: pin_of(table, position) for table in analysis.tables()}
+    gone = [str(pin.table) for pin in pins.values() if not _is_there(pin, cycle, warehouse)]
+    if not gone:
+        return {pin.table: pin for pin in pins.values()}
+    earliest, _ = _earliest(analysis, cycle, warehouse)
+    if asking.bound == STRICT:
+        raise too_old(asking, f"{stamp(earliest)}, because of {', '.join(sorted(gone))}")
+    return position_at(read, earliest, cycle, warehouse)
+
+
+def _is_there(pin: Pin, cycle: Cycle, warehouse: Warehouse) -> bool:
+    """Tell whether a version can be read; a table that was made anew is another matter."""
+    if cycle.catalog.relation(warehouse, pin.table) is None:
+        return False
+    newest = cycle.catalog.history(warehouse, pin.table)[0].version
+    if cycle.commit_at(warehouse, pin.table, pin.version) is None:
+        return pin.version > newest
+    return is_kept(pin, cycle, warehouse)
+
+
 def _version(
-    asking: Asking, analysis: Analysis, cycle: Cycle, warehouse: Warehouse
-) -> dict[TableName, Pin]:
-    tables = sorted(analysis.tables(), key=str)
+    asking: Asking, version: int, read: ChangeRead, cycle: Cycle, warehouse: Warehouse
+) -> Position:
+    tables = sorted(sources_of(read, cycle, warehouse).tables(), key=str)
     if len(tables) != 1:
         raise EngineError(
             "POINT_NOT_KNOWN",
-            f"{asking.name} is the version {asking.value}, but the query reads "
+            f"{asking.name} is the version {version}, but the query reads "
             f"{', '.join(map(str, tables)) or 'no table'}. Give a timestamp instead.",
         )
     [table] = tables
     newest = cycle.catalog.history(warehouse, table)[0]
-    if asking.value > newest.version or asking.value < 0:
+    if version > newest.version:
         raise EngineError(
             "POINT_NOT_KNOWN",
-            f"{asking.name} is the version {asking.value}, but the newest version of {table} is "
+            f"{asking.name} is the version {version}, but the newest version of {table} is "
             f"{newest.version}.",
         )
+    commit = cycle.commit_at(warehouse, table, version)
+    if commit is not None:
+        pin = pin_of_commit(table, commit, cycle, warehouse)
+        if is_kept(pin, cycle, warehouse):
+            return {table: pin}
     moment, oldest = available(table, cycle, warehouse)
-    wanted = asking.value
-    if wanted < oldest.version:
-        if asking.bound == STRICT:
-            when = f"version {oldest.version} of {table} ({stamp(moment)})"
-            raise too_old(asking, when)
-        wanted = oldest.version
-    commit = cycle.commit_at(warehouse, table, wanted)
-    assert commit is not None
-    return {table: pin_of_commit(table, commit, cycle, warehouse)}
+    if asking.bound == STRICT:
+        raise too_old(asking, f"version {oldest.version} of {table} ({stamp(moment)})")
+    return {table: pin_of_commit(table, oldest, cycle, warehouse)}
 
 
 def too_old(asking: Asking, earliest: str) -> EngineError:
     """Return the error of a point that history does not reach."""
     return EngineError(
         "POINT_TOO_OLD",
-        f"{asking.name} is {asking.value!r}, which is too long ago: the earliest available point "
-        f"is {earliest}. bound='at_least' begins there; delta.deletedFileRetentionDuration and "
-        "delta.logRetentionDuration say how much history a table keeps.",
+        f"{asking.name} is {shown_point(asking.value)}, which is too long ago: the earliest "
+        f"available point is {earliest}. bound='at_least' begins there; "
+        "delta.deletedFileRetentionDuration and delta.logRetentionDuration say how much history a "
+        "table keeps.",
     )
 
 
@@ -162,17 +266,6 @@ def _earliest(
         if stamps:
             found.append((min(stamps), upstream.storage))
     return max(found, default=(cycle.data_timestamp, None), key=lambda pair: pair[0])
-
-
-def available(table: TableName, cycle: Cycle, warehouse: Warehouse) -> tuple[datetime, Commit]:
-    """Return the earliest moment at which a table can be read, and its version then."""
-    relation = cycle.catalog.relation(warehouse, table)
-    since = readable_since(relation, cycle.data_timestamp)
-    history = cycle.catalog.history(warehouse, table, since=0)
-    for commit in history:
-        if commit.timestamp <= since:
-            return since, commit
-    return history[-1].timestamp, history[-1]
 
 
 def pin_of_commit(table: TableName, commit: Commit, cycle: Cycle, warehouse: Warehouse) -> Pin:

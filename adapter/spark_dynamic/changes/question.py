@@ -34,6 +34,8 @@ class Question:
     plan: Plan | None
     # Why there is no plan, so that the text itself has to run at both positions.
     why_not: Reason | None = None
+    # Of the plan: the same for texts that mean the same. Spark has agreed with how it was read.
+    fingerprint: str = ""
 
     def text_at(self, versions: dict[TableName, int]) -> str:
         """Return the query's own text at some versions, with the columns of the layout."""
@@ -71,7 +73,9 @@ def ask(read: ChangeRead, cycle: Cycle, warehouse: Warehouse) -> Question:
         # Spark refuses a query that we derived from one that it accepts.
         why = reason("OPERATORS_DIFFER", str(error).splitlines()[0])
         return _without_plan(read, analysis, layout, why)
-    return _with_plan(read, analysis, layout, kept.query, Writer(Pinned(versions)), warehouse)
+    writer = Writer(Pinned(versions))
+    found = _with_plan(read, analysis, layout, kept.query, writer, warehouse)
+    return replace(found, fingerprint=kept.fingerprint)
 
 
 def not_known(why: Reason | None) -> EngineError:

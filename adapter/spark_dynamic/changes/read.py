@@ -8,6 +8,7 @@ from spark_dynamic.changes.points import position_at
 from spark_dynamic.changes.question import Question, ask
 from spark_dynamic.changes.redo_log import in_front, redo_log
 from spark_dynamic.changes.states import span
+from spark_dynamic.changes.upserts import upserts
 from spark_dynamic.refresh.cycle import Cycle
 from spark_dynamic.warehouse import Warehouse
 
@@ -43,9 +44,10 @@ def change_select(
         check_monotonic(question)
     if start is None:
         return _as_inserts(question, end, cycle, warehouse)
-    changes = _OF_MODE[read.mode](
-        question, span(question, start, end, cycle, warehouse), cycle, warehouse
-    )
+    between = span(question, start, end, cycle, warehouse)
+    changes = _OF_MODE[read.mode](question, between, cycle, warehouse)
+    if read.upserts:
+        changes = upserts(question, between, changes)
     if not initial_rows:
         return changes
     return f"{_as_inserts(question, start, cycle, warehouse)}\nUNION ALL\n{changes}"

@@ -84,11 +84,13 @@ def _effect(
     step, layout = moved.step, question.layout
     places = _commit(step.table, step.version, step.timestamp)
     if question.plan is not None:
-        delta = delta_of(question.plan, moved.states(question, span.beyond_travel))
+        delta = delta_of(question.plan, moved.states(question))
         if delta is None:
             return ""
         if not delta.is_too_much and delta.only_adds:
             return layout.added(delta.sql, more=order_columns(*places, "1"))
+        if not delta.is_too_much and delta.only_removes:
+            return layout.removed(delta.sql, more=order_columns(*places, "-1"))
         if not delta.is_too_much:
             return layout.net(delta.sql, more=order_columns(*places, _CHANGED))
     rows = difference(question, moved.before, moved.after, cycle, warehouse)
@@ -126,4 +128,6 @@ def _from_one_feed(question: Question, span: Span, steps: list[Step]) -> str:
     places = literal(str(table)), COMMIT, timestamp
     if only_adds:
         return question.layout.added(delta.sql, (COMMIT,), order_columns(*places, "1"))
+    if all(step.interval.only_removes for step in steps):
+        return question.layout.removed(delta.sql, (COMMIT,), order_columns(*places, "-1"))
     return question.layout.net(delta.sql, (COMMIT,), order_columns(*places, _CHANGED))

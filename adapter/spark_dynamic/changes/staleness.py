@@ -3,10 +3,10 @@
 from datetime import datetime, timedelta
 
 from spark_dynamic.apply.storage import properties_sql
+from spark_dynamic.changes.kept import is_kept, lost_at
 from spark_dynamic.changes.read import Position
 from spark_dynamic.changes.retention import FILES, LOG, retention_of
 from spark_dynamic.errors import EngineError
-from spark_dynamic.frontier.record import Pin
 from spark_dynamic.names import TableName
 from spark_dynamic.refresh.cycle import Cycle
 from spark_dynamic.warehouse import Warehouse
@@ -17,17 +17,9 @@ def stale_at(position: Position, cycle: Cycle, warehouse: Warehouse) -> datetime
     moments = [
         moment
         for pin in position.values()
-        if (moment := _lost_at(pin, cycle, warehouse)) is not None
+        if (moment := lost_at(pin, cycle, warehouse)) is not None
     ]
     return min(moments, default=None)
-
-
-def _lost_at(pin: Pin, cycle: Cycle, warehouse: Warehouse) -> datetime | None:
-    relation = cycle.catalog.relation(warehouse, pin.table)
-    following = cycle.commit_at(warehouse, pin.table, pin.version + 1)
-    if relation is None or following is None:
-        return None
-    return following.timestamp + retention_of(relation)
 
 
 def check_kept(name: str, position: Position, cycle: Cycle, warehouse: Warehouse) -> None:
@@ -41,8 +33,7 @@ def check_kept(name: str, position: Position, cycle: Cycle, warehouse: Warehouse
                 f"version {pin.version} of {pin.table} is not in its log any more: the table was "
                 "made anew, or its log was cleaned",
             )
-        lost_at = _lost_at(pin, cycle, warehouse)
-        if lost_at is not None and lost_at < cycle.data_timestamp:
+        if not is_kept(pin, cycle, warehouse):
             raise _stale(
                 name,
                 f"what changed in {pin.table} after version {pin.version} is older than its "

@@ -2,17 +2,16 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from datetime import timedelta
 
 from spark_dynamic.changes.asked import Position
-from spark_dynamic.changes.interval import Interval, Kind
+from spark_dynamic.changes.interval import Interval, Kind, only_removes
+from spark_dynamic.changes.kept import check_kept_rows, lasting, lost
 from spark_dynamic.changes.question import Question
-from spark_dynamic.changes.retention import readable_since
+from spark_dynamic.changes.used_columns import check_columns
 from spark_dynamic.delta.facts import Changes, Facts
 from spark_dynamic.errors import EngineError
-from spark_dynamic.frontier.compare import same_columns, touches_columns
 from spark_dynamic.frontier.history import between as commits_between
-from spark_dynamic.frontier.history import records, replaces_all, rows_changed
+from spark_dynamic.frontier.history import records, rows_changed
 from spark_dynamic.frontier.record import Pin
 from spark_dynamic.names import TableName, quote
 from spark_dynamic.plan.nodes import Plan, State, fields_of
@@ -20,10 +19,8 @@ from spark_dynamic.refresh.cycle import Cycle
 from spark_dynamic.refresh.sources import Seen, interval_between, is_comparable
 from spark_dynamic.sql.write import WEIGHT, Relation
 from spark_dynamic.support import reason
-from spark_dynamic.warehouse import Column, Commit, Warehouse
+from spark_dynamic.warehouse import Column, Warehouse
 
-# Some time passes until a statement runs.
-_MARGIN = timedelta(hours=1)
 # So many changed rows are a few dozen megabytes at most, unless they are very wide.
 _SMALL = 50_000
 
@@ -36,8 +33,6 @@ class States:
     # Where each source is read after the changes.
     after: Mapping[TableName, str]
     intervals: Mapping[TableName, Interval]
-    # Sources whose state before the changes can no longer be read by time travel.
-    beyond_travel: frozenset[TableName] = frozenset()
     # What stands for the changes of a source, if not its interval.
     deltas: Mapping[TableName, str] = field(default_factory=dict)
     # Whether all of those have the weight 1.
@@ -46,9 +41,9 @@ class States:
     def facts(self) -> Facts:
         """Return what is known about the changes."""
         return {
-            table: Changes(
-                self.deltas_only_add if table in self.deltas else interval.kind is Kind.INSERTS
-            )
+            table: Changes(self.deltas_only_add)
+            if table in self.deltas
+            else Changes(interval.kind is Kind.INSERTS, delete_only=interval.only_removes)
             for table, interval in self.intervals.items()
         }
 
@@ -58,7 +53,7 @@ class States:
         if state is State.NEW:
             return Relation(after)
         interval = self.intervals[table]
-        if state is State.OLD and table not in (*self.beyond_travel, *self.deltas):
+        if state is State.OLD and table not in self.deltas:
             return Relation(interval.before)
         columns = self.columns(table)
         delta = f"(\n{self.deltas.get(table) or interval.rows(columns)}\n)"
@@ -84,7 +79,6 @@ class Span:
     start: Position
     end: Position
     intervals: Mapping[TableName, Interval]
-    beyond_travel: frozenset[TableName]
 
     def then(self, table: TableName) -> Pin:
         """Return where a source stood at the start, maybe in an older generation."""
@@ -96,23 +90,25 @@ def span(
 ) -> Span:
     """Find what lies between two positions. Raises EngineError if it cannot be known."""
     found: dict[TableName, Interval] = {}
-    beyond: set[TableName] = set()
-    for table in sorted(question.analysis.tables(), key=str):
-        old, new = pin_of(table, start), pin_of(table, end)
-        for pin in (old, new):
+    tables = sorted(question.analysis.tables(), key=str)
+    olds, news = ({table: pin_of(table, at) for table in tables} for at in (start, end))
+    for pins in (olds, news):
+        for pin in pins.values():
             _check_log(pin, cycle, warehouse)
+        check_columns(question, pins, cycle, warehouse)
+    for table in tables:
+        old, new = olds[table], news[table]
+        if old.table == new.table:
+            new = lasting(new, cycle, warehouse)
+            old = lasting(old, cycle, warehouse, until=new.version)
+            olds[table], news[table] = old, new
         interval = _interval(question, old, new, cycle, warehouse)
-        if interval is None:
-            # The same rows, so either version can be read.
-            check_readable(new, cycle, warehouse)
-            continue
-        found[table] = interval
-        check_readable(new, cycle, warehouse)
-        if not _is_readable(old, cycle, warehouse):
-            beyond.add(table)
-            if interval.kind is Kind.REWRITE:
-                check_readable(old, cycle, warehouse)
-    return Span(start, end, found, frozenset(beyond))
+        if interval is not None:
+            found[table] = interval
+            check_kept_rows(old, cycle, warehouse)
+        # Without a change either version can be read.
+        check_kept_rows(new, cycle, warehouse)
+    return Span(olds, news, found)
 
 
 def pin_of(table: TableName, position: Position) -> Pin:
@@ -140,31 +136,17 @@ def _interval(
                 f"back to {new.version}. Swap them.",
             )
         found = interval_between(new.table, old.version, new.version, cycle, warehouse)
-        commits = _check_columns(old, new, cycle, warehouse)
+        history = cycle.catalog.history(warehouse, new.table, since=old.version)
+        commits = commits_between(history, old.version, new.version) or []
         rows = rows_changed(commits)
-        is_small = rows is not None and rows <= _SMALL
-        return found and replace(found, location=new.log, is_small=is_small)
+        return found and replace(
+            found,
+            location=new.log,
+            is_small=rows is not None and rows <= _SMALL,
+            only_removes=found.kind is Kind.CHANGES and only_removes(commits),
+        )
     _check_generations(question, old, new, cycle, warehouse)
     return Interval(new.table, old.version, new.version, Kind.REWRITE, old.table)
-
-
-def _check_columns(old: Pin, new: Pin, cycle: Cycle, warehouse: Warehouse) -> list[Commit]:
-    """Return the commits of an interval, unless the table got other columns in it.
-
-    Its ends could not be compared then.
-    """
-    history = cycle.catalog.history(warehouse, new.table, since=old.version)
-    commits = commits_between(history, old.version, new.version) or []
-    if not touches_columns(commits) and not any(replaces_all(commit) for commit in commits):
-        return commits
-    if not same_columns(warehouse, new.table, old.version, new.version):
-        raise EngineError(
-            "COLUMNS_CHANGED",
-            f"{new.table} has other columns at version {new.version} than at {old.version}, or "
-            "one of them can no longer be read, so what changed between them cannot be told. Ask "
-            "for an interval before or after the columns changed.",
-        )
-    return commits
 
 
 def _check_generations(
@@ -194,35 +176,11 @@ def _check_log(pin: Pin, cycle: Cycle, warehouse: Warehouse) -> None:
     raise EngineError("SOURCE_REPLACED", reason("SOURCE_REPLACED", str(pin.table)).sentence)
 
 
-def _is_readable(pin: Pin, cycle: Cycle, warehouse: Warehouse) -> bool:
-    """Tell whether Delta still lets a version be read; the newest one it always does."""
-    if cycle.catalog.history(warehouse, pin.table)[0].version == pin.version:
-        return True
-    relation = cycle.catalog.relation(warehouse, pin.table)
-    return pin.committed_at > readable_since(relation, cycle.data_timestamp) + _MARGIN
-
-
-def check_readable(pin: Pin, cycle: Cycle, warehouse: Warehouse) -> None:
-    """Refuse a version that Delta no longer lets be read."""
-    if not _is_readable(pin, cycle, warehouse):
-        raise lost(pin)
-
-
-def lost(pin: Pin) -> EngineError:
-    """Return the error of a version that is gone."""
-    return EngineError(
-        "HISTORY_LOST",
-        f"Version {pin.version} of {pin.table} can no longer be read. Ask for a later point, or "
-        "keep more history: raise its delta.deletedFileRetentionDuration and "
-        "delta.logRetentionDuration.",
-    )
-
-
 def between(question: Question, span: Span) -> States:
     """Return the states of all sources at both ends of a span."""
     assert question.plan is not None
     after = {table: version_sql(pin_of(table, span.end)) for table in question.analysis.tables()}
-    return States(question.plan, after, span.intervals, span.beyond_travel)
+    return States(question.plan, after, span.intervals)
 
 
 def version_sql(pin: Pin) -> str:

@@ -5,9 +5,11 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from spark_dynamic.changes.asked import Position
-from spark_dynamic.changes.interval import Interval, Kind, kind_of, turns_feed
+from spark_dynamic.changes.feed_reach import feed_begins
+from spark_dynamic.changes.interval import Interval, Kind, kind_of, only_removes, turns_feed
+from spark_dynamic.changes.kept import check_kept_rows, lost
 from spark_dynamic.changes.question import Question
-from spark_dynamic.changes.states import Span, States, check_readable, lost, pin_of, version_sql
+from spark_dynamic.changes.states import Span, States, pin_of, version_sql
 from spark_dynamic.errors import EngineError
 from spark_dynamic.frontier.history import between, changes_rows
 from spark_dynamic.frontier.record import Pin
@@ -51,10 +53,14 @@ def steps_of(span: Span, cycle: Cycle, warehouse: Warehouse) -> list[Step]:
         relation = cycle.catalog.relation(warehouse, table)
         has_feed = relation is not None and relation.has_feed
         begin = max((c.version for c in commits if turns_feed(c)), default=whole.old)
+        if has_feed:
+            begin = max(begin, feed_begins(table, whole.old, cycle, warehouse))
         for commit in commits:
             if changes_rows(commit):
                 kind = kind_of([commit], has_feed and commit.version > begin)
-                own = replace(whole, old=commit.version - 1, new=commit.version, kind=kind)
+                removes = kind is Kind.CHANGES and only_removes([commit])
+                old, new = commit.version - 1, commit.version
+                own = replace(whole, old=old, new=new, kind=kind, only_removes=removes)
                 found.append(Step(own, commit.timestamp))
     return sorted(found, key=lambda step: (step.timestamp, str(step.table), step.version))
 
@@ -77,12 +83,12 @@ class Moved:
     before: Position
     after: Position
 
-    def states(self, question: Question, beyond: frozenset[TableName]) -> States:
+    def states(self, question: Question) -> States:
         """Return the states of all sources around the step."""
         assert question.plan is not None
         table = self.step.table
         after = {t: version_sql(pin_of(t, self.after)) for t in question.analysis.tables()}
-        return States(question.plan, after, {table: self.step.interval}, beyond & {table})
+        return States(question.plan, after, {table: self.step.interval})
 
 
 def walked(
@@ -93,7 +99,7 @@ def walked(
     if len(position) > 1:
         # While one source moves, the others are read where they stand.
         for pin in position.values():
-            check_readable(pin, cycle, warehouse)
+            check_kept_rows(pin, cycle, warehouse)
     for step in steps:
         log = pin_of(step.table, span.end).log
         pin = Pin(step.table, log, step.version, step.timestamp)
@@ -111,7 +117,8 @@ def feed_runs(steps: list[Step]) -> list[Interval]:
         if last is not None and Kind.REWRITE not in (last.kind, own.kind):
             inserts = last.kind is own.kind is Kind.INSERTS
             kind = Kind.INSERTS if inserts else Kind.CHANGES
-            runs[-1] = replace(own, old=last.old, kind=kind)
+            removes = last.only_removes and own.only_removes
+            runs[-1] = replace(own, old=last.old, kind=kind, only_removes=removes)
         else:
             runs.append(own)
     return runs

@@ -15,6 +15,7 @@ from typing import Any, Final
 from spark_dynamic.apply.storage import properties_sql
 from spark_dynamic.changes.position import read_position, write_position
 from spark_dynamic.changes.read import ChangeRead, Mode, Position
+from spark_dynamic.changes.used_columns import COLUMNS_CHANGED
 from spark_dynamic.clock import read_stamp, stamp
 from spark_dynamic.errors import EngineError, WarehouseError
 from spark_dynamic.names import TableName
@@ -35,6 +36,7 @@ class Stream:
     model: str
     view: TableName
     read: ChangeRead
+    # Of what it shows, as its consumers know it.
     fingerprint: str
     # None: before the first change.
     start: Position | None
@@ -44,6 +46,8 @@ class Stream:
     has_chosen_start: bool
     at: str
     max_retention_extension: timedelta | None = None
+    # Of the texts that the fingerprint came from.
+    text_hash: str = ""
 
     @property
     def name(self) -> str:
@@ -58,14 +62,28 @@ class Stream:
         return self.start, self.initial_rows and self.start is not None
 
 
+def in_streams(error: EngineError) -> EngineError:
+    """Return the error of an interval as the consumers of a stream need it: with what to do."""
+    if error.code != COLUMNS_CHANGED:
+        return error
+    return EngineError(
+        "STREAM_COLUMNS_CHANGED",
+        f"{error.sentence} A consumer is built again with --full-refresh, or goes on behind the "
+        "change with changes_stream_move or changes_stream_reset; changes in between are then "
+        "lost to it.",
+    )
+
+
 def definition_hash(read: ChangeRead, texts: Iterable[str]) -> str:
     """Return a hash of what decides which rows a stream has; not of where it starts.
 
-    `texts` are the query's and those of all views that it reads.
+    `texts` are the query's and those of all views that it reads, or what stands for them.
     """
     facts: list[object] = [list(texts), read.schema, sorted(read.settings.items())]
     keys = sorted((str(table), key) for table, key in read.row_keys.items())
     facts += [read.mode.value, read.unique_key, keys]
+    # As they were before there was a choice.
+    facts += ["upserts"] if read.upserts else []
     return hashlib.sha256(json.dumps(facts).encode()).hexdigest()[:16]
 
 
@@ -83,7 +101,9 @@ def write_stream(stream: Stream) -> dict[str, str]:
         "mode": stream.read.mode.value,
         "unique_key": stream.read.unique_key,
         "row_keys": [[str(table.sql), key] for table, key in stream.read.row_keys.items()],
+        "upserts": stream.read.upserts,
         "fingerprint": stream.fingerprint,
+        "text_hash": stream.text_hash,
         "start": None if stream.start is None else write_position(stream.start),
         "started_at": stamp(stream.started_at),
         "initial_rows": stream.initial_rows,
@@ -136,8 +156,11 @@ def _read(properties: Mapping[str, str], view: TableName) -> Stream:
             mode=Mode(body["mode"]),
             unique_key=tuple(body["unique_key"]),
             row_keys={TableName.parse(name): tuple(key) for name, key in body["row_keys"]},
+            upserts=body.get("upserts", False),
         ),
         fingerprint=body["fingerprint"],
+        # It was the text's before there were two.
+        text_hash=body.get("text_hash", body["fingerprint"]),
         start=None if body["start"] is None else read_position(body["start"]),
         started_at=read_stamp(body["started_at"]),
         initial_rows=body["initial_rows"],

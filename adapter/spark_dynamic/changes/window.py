@@ -66,11 +66,10 @@ def window_of(
     until: Any = None,
     bound: str = STRICT,
     initial_rows: bool = False,
-    as_upserts: bool = False,
 ) -> Window:
     """Return the window that a change query in a dynamic table stands for, or say why not."""
     beyond = {
-        "upserts()": as_upserts,
+        "upserts()": read.upserts,
         "until": until is not None,
         "initial_rows": initial_rows,
         f"mode='{read.mode.value}'": read.mode is not Mode.REDO_LOG,

@@ -14,19 +14,21 @@ from datetime import datetime
 from spark_dynamic.apply.slide import younger
 from spark_dynamic.changes.asked import STRICT, Position
 from spark_dynamic.changes.columns import ALWAYS, IN_ORDER
-from spark_dynamic.changes.points import Asking, available, pin_of_commit, too_old
+from spark_dynamic.changes.kept import available, lost
+from spark_dynamic.changes.points import Asking, pin_of_commit, too_old
 from spark_dynamic.changes.question import ask
 from spark_dynamic.changes.redo_log import redo_log
 from spark_dynamic.changes.retention import readable_since
-from spark_dynamic.changes.states import lost, span
+from spark_dynamic.changes.states import span
 from spark_dynamic.changes.steps import Step, steps_of
+from spark_dynamic.changes.used_columns import COLUMNS_CHANGED, misfits
 from spark_dynamic.changes.window import Window
 from spark_dynamic.clock import stamp
 from spark_dynamic.duration import format_duration
 from spark_dynamic.errors import EngineError
-from spark_dynamic.frontier.compare import touches_columns
+from spark_dynamic.frontier.compare import may_touch_columns
 from spark_dynamic.frontier.cut import Cut, is_same_commit
-from spark_dynamic.frontier.history import between, replaces_all
+from spark_dynamic.frontier.history import between
 from spark_dynamic.frontier.record import Pin, Record
 from spark_dynamic.names import TableName
 from spark_dynamic.refresh.analyse import Analysis
@@ -66,7 +68,7 @@ class WindowLog:
         try:
             return replace(self._log(self._at(begin)), since=begin)
         except EngineError as error:
-            if error.code != "COLUMNS_CHANGED" or self._window.bound == STRICT:
+            if error.code != COLUMNS_CHANGED or self._window.bound == STRICT:
                 raise
         # Columns are as they are now since then.
         begin = max(begin, self._columns_changed())
@@ -170,13 +172,19 @@ class WindowLog:
         return found
 
     def _columns_changed(self) -> datetime:
-        """Return when a table of the window last got other columns."""
-        moments = []
+        """Return since when all tables of the window have had the columns that it uses."""
+        question = ask(self._window.read, self._cycle, self._warehouse)
+        moments = [self.oldest]
         for table, end in self._end.items():
             history = self._cycle.catalog.history(self._warehouse, table, since=0)
-            commits = between(history, history[-1].version, end.version) or []
-            moments += [c.timestamp for c in commits if touches_columns([c]) or replaces_all(c)]
-        return max(moments, default=self.oldest)
+            for commit in between(history, history[-1].version, end.version) or []:
+                if not may_touch_columns([commit]):
+                    continue
+                before = replace(end, version=commit.version - 1)
+                if question.plan is None or misfits(question, before, self._warehouse):
+                    moments.append(commit.timestamp)
+                    break
+        return max(moments)
 
 
 def _check_columns(record: Record, columns: tuple[Column, ...]) -> None:

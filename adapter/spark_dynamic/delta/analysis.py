@@ -1,5 +1,7 @@
 """Properties of a delta: does it only insert, and between which bounds do its columns lie?"""
 
+import math
+
 from sqlglot import exp
 
 from spark_dynamic.delta.facts import Bounds, Facts
@@ -15,6 +17,7 @@ from spark_dynamic.plan.nodes import (
     Scan,
     State,
     Sum,
+    UnionAll,
     column,
     walk,
 )
@@ -32,6 +35,31 @@ def is_insert_only(delta: Plan, facts: Facts) -> bool:
         if is_delta and isinstance(node, Scan) and not facts[node.table].insert_only:
             return False
     return True
+
+
+def is_delete_only(delta: Plan, facts: Facts) -> bool:
+    """Tell whether all weights of a delta are negative, from its form alone."""
+    return _sign(delta, facts) == -1
+
+
+def _sign(delta: Plan, facts: Facts) -> int:
+    """Return the sign of all weights of a delta; 0 if they may have different ones."""
+    match delta:
+        case Scan():
+            if delta.state is not State.DELTA:
+                return 1
+            known = facts[delta.table]
+            return int(known.insert_only) - int(known.delete_only)
+        case Negate():
+            return -_sign(delta.input, facts)
+        case Filter() | Project() | Restrict():
+            return _sign(delta.input, facts)
+        case Join():
+            return math.prod(_sign(member, facts) for member in delta.members)
+        case Sum() | UnionAll():
+            signs = {_sign(part, facts) for part in delta.inputs}
+            return signs.pop() if len(signs) == 1 else 0
+    return 0
 
 
 def bounds_of(delta: Plan, facts: Facts) -> dict[str, Bounds]:

@@ -22,6 +22,7 @@ class Changes:
     insert_only: bool = False
     # The bounds of columns, by the table's own names; a column that is not here has unknown ones.
     bounds: Mapping[str, Bounds] = field(default_factory=dict)
+    delete_only: bool = False
 
 
 # The sources with changes; what is not here did not change.

@@ -66,10 +66,11 @@ def _term(
 ) -> Plan:
     members, seen = [first], set(first.columns)
     bounds = bounds_of(first, facts)
+    pairs = _equal_pairs(node) if bounds else []
     while others:
         following = next((m for m in others if _connected(links, seen, m)), others[0])
         others = [member for member in others if member is not following]
-        members.append(within(following, _passed_on(node, bounds, following)))
+        members.append(within(following, _passed_on(pairs, bounds, following)))
         seen |= set(following.columns)
     return Join(tuple(members), node.conditions)
 
@@ -80,15 +81,19 @@ def _connected(links: list[set[str]], seen: set[str], member: Plan) -> bool:
     return any(link & seen and link & own and link <= seen | own for link in links)
 
 
-def _passed_on(node: Join, bounds: dict[str, Bounds], member: Plan) -> dict[str, Bounds]:
+def _equal_pairs(node: Join) -> list[tuple[str, str]]:
+    """Return the columns that a join sets equal, in both orders."""
+    found = [pair for condition in node.conditions if (pair := equal_columns(condition))]
+    return [both for pair in found for both in (pair, pair[::-1])]
+
+
+def _passed_on(
+    pairs: list[tuple[str, str]], bounds: dict[str, Bounds], member: Plan
+) -> dict[str, Bounds]:
     """Return the bounds of a member's columns that are set equal to bounded ones."""
-    if not bounds:
-        return {}
     own = set(member.columns)
-    passed: dict[str, Bounds] = {}
-    for condition in node.conditions:
-        pair = equal_columns(condition)
-        for one, other in (pair, pair[::-1]) if pair else ():
-            if one in bounds and other in own and holds_for(bounds[one], member, other):
-                passed[other] = bounds[one]
-    return passed
+    return {
+        other: bounds[one]
+        for one, other in pairs
+        if one in bounds and other in own and holds_for(bounds[one], member, other)
+    }

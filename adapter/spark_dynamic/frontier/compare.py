@@ -5,6 +5,7 @@ table as it was, and only those versions are compared row by row.
 """
 
 import re
+from collections.abc import Iterable
 
 from spark_dynamic.catalog import describe_query
 from spark_dynamic.errors import WarehouseError
@@ -75,6 +76,11 @@ def row_count(commits: list[Commit], version: int) -> int | None:
 def touches_columns(commits: list[Commit]) -> bool:
     """Tell whether columns were added, dropped, renamed or changed."""
     return any(effect(commit) is Effect.COLUMNS for commit in commits)
+
+
+def may_touch_columns(commits: Iterable[Commit]) -> bool:
+    """Tell whether columns may be others after some commits: also if all rows were replaced."""
+    return any(effect(commit) is Effect.COLUMNS or replaces_all(commit) for commit in commits)
 
 
 def same_columns(warehouse: Warehouse, table: TableName, old: int, new: int) -> bool:

@@ -25,7 +25,9 @@ from spark_dynamic.plan.nodes import (
 )
 
 # A new number when equal plans get other fingerprints than before.
-_VERSION = 2
+_VERSION = 3
+# A new number when the columns of equal plans are in another order by their meanings than before.
+MEANINGS = 2
 _GENERATION = re.compile(r"(?<=__dyn)_\d+$")
 _COMMUTATIVE = (exp.EQ, exp.NEQ, exp.NullSafeEQ, exp.Add, exp.Mul)
 _FLAT = (exp.And, exp.Or)
@@ -92,8 +94,10 @@ class _Reader:
                 self._name(plan.columns)
                 return f"union({branches})"
             case Join():
-                members = [self.node(member) for member in plan.members]
-                return f"join({members}, {sorted(map(self._text, plan.conditions))})"
+                # Sides may be swapped; one table on several sides keeps their order.
+                members = sorted(plan.members, key=lambda member: _Reader().node(member))
+                found = [self.node(member) for member in members]
+                return f"join({found}, {sorted(map(self._text, plan.conditions))})"
             case Aggregate():
                 return self._aggregate(plan)
         raise TypeError(type(plan).__name__)
@@ -120,7 +124,7 @@ def canonical(node: Any, meaning: Mapping[str, str]) -> str:
     """Write an expression so that equal meanings of simple kinds have equal texts.
 
     >>> import sqlglot
-    >>> texts = ("a = 1 AND (b < 2)", "2 > b AND 1 = a")
+    >>> texts = ("a = 1 AND (b < 2) AND c IN (3, 4)", "2 > b AND c IN (4, 3) AND 1 = a")
     >>> len({canonical(sqlglot.parse_one(text), {}) for text in texts})
     1
     """
@@ -146,6 +150,9 @@ def canonical(node: Any, meaning: Mapping[str, str]) -> str:
         if kind in _COMMUTATIVE:
             sides.sort()
         return f"{_ORDERED.get(kind, kind.__name__)}({', '.join(sides)})"
+    if isinstance(node, exp.In) and node.expressions:
+        items = sorted(canonical(item, meaning) for item in node.expressions)
+        return f"In({canonical(node.this, meaning)}, {items})"
     arguments = [
         f"{key}={canonical(value, meaning)}"
         for key, value in sorted(node.args.items())

@@ -259,4 +259,4 @@ def transform(plan: Plan, change: Callable[[Plan], Plan]) -> Plan:
 
 def column(id: str) -> Any:
     """Return a reference to a column of a plan."""
-    return exp.Column(this=exp.to_identifier(id, quoted=True))
+    return exp.Column(this=exp.Identifier(this=id, quoted=True))

@@ -18,18 +18,23 @@ from spark_dynamic.plan.nodes import (
 
 
 def joined(members: Iterable[Plan], conditions: Iterable[Expression]) -> Plan:
-    """Return the inner join of plans, nested joins made one."""
+    """Return the inner join of plans, nested joins made one.
+
+    Conditions of nested joins stay before those above, which they may protect from errors.
+    """
     flat: list[Plan] = []
-    parts = [part for condition in conditions for part in conjuncts(condition)]
+    parts: list[Expression] = []
     for member in members:
+        above: list[Expression] = []
         if isinstance(member, Filter) and isinstance(member.input, Join):
-            parts += conjuncts(member.condition)
+            above += conjuncts(member.condition)
             member = member.input
         if isinstance(member, Join):
             flat += member.members
-            parts += member.conditions
+            parts += [*member.conditions, *above]
         else:
             flat.append(member)
+    parts += [part for condition in conditions for part in conjuncts(condition)]
     if len(flat) == 1 and not parts:
         return flat[0]
     return _placed(flat, parts)

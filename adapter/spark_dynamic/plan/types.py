@@ -15,7 +15,7 @@ _DECIMAL = re.compile(r"decimal\((\d+),(\d+)\)")
 
 @dataclass(frozen=True)
 class MeasureType:
-    """The types of an aggregate function's argument and result."""
+    """The types of an aggregate function's argument and result; a key has no argument."""
 
     argument: str
     result: str
@@ -48,10 +48,10 @@ def with_union_types(plan: Plan, describe: Describe) -> Plan:
 
 
 def measure_types(plan: Plan, describe: Describe) -> Mapping[str, MeasureType]:
-    """Return the types of every measure of a plan, by its id."""
+    """Return the types of every measure and key of a plan, by its id."""
     found: dict[str, MeasureType] = {}
     for node in walk(plan):
-        if not isinstance(node, Aggregate) or not node.measures:
+        if not isinstance(node, Aggregate) or not node.columns:
             continue
         with_arguments = [m for m in node.measures if m.argument is not None]
         arguments: dict[str, str] = {}
@@ -63,7 +63,6 @@ def measure_types(plan: Plan, describe: Describe) -> Mapping[str, MeasureType]:
             arguments = dict(
                 zip((o.id for o in outputs), (c.type for c in described), strict=True)
             )
-        results = [column.type for column in describe(node)][len(node.keys) :]
-        for measure, result in zip(node.measures, results, strict=True):
-            found[measure.id] = MeasureType(arguments.get(measure.id, ""), result)
+        for id, result in zip(node.columns, describe(node), strict=True):
+            found[id] = MeasureType(arguments.get(id, ""), result.type)
     return found

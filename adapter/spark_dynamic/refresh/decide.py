@@ -64,7 +64,9 @@ def decide(findings: Findings, config: DynamicTableConfig) -> Decision:
         return Decision("WAITING", detail=", ".join(findings.waiting_for), warning=warning)
     forbidden = findings.full_refresh_forbidden
     if invalid is not None:
-        return unasked("REINITIALIZE", invalid, forbidden, warning)
+        # Who asked for an empty run asked for the rebuild after it, too.
+        is_forbidden = forbidden and invalid.code != "AFTER_EMPTY_RUN"
+        return unasked("REINITIALIZE", invalid, is_forbidden, warning)
     if not findings.changed_sources and findings.always_full is None:
         return Decision("NO_DATA", warning=warning)
     if config.refresh_mode is RefreshMode.FULL:

@@ -29,6 +29,7 @@ from spark_dynamic.plan.nodes import (
 from spark_dynamic.refresh.maintenance import Maintenance
 from spark_dynamic.refresh.measured import Measured, measure
 from spark_dynamic.refresh.shape import shape_text
+from spark_dynamic.settings import holding
 from spark_dynamic.sql.write import WEIGHT, Relation, Writer
 from spark_dynamic.support import NotIncremental
 from spark_dynamic.warehouse import Column, Warehouse
@@ -43,6 +44,13 @@ _FOR_SMALL_MERGES = {
     # The few files are rewritten, rather than marked in further files.
     "spark.databricks.delta.merge.deletionVectors.persistent": "false",
 }
+_FOR_FEW_CHANGES = {
+    # After each part of an adaptive query Spark plans the rest again, and Delta then lists again
+    # all files of every table that has deletion vectors.
+    "spark.sql.adaptive.enabled": "false",
+}
+# Up to so many partitions, adaptive planning has none to unite.
+_FEW_PARTITIONS = 32
 _KEYS = TableName("", "keys")
 # Spark plans a longer statement for minutes.
 _LONGEST = 200_000
@@ -64,6 +72,8 @@ class Work:
     beyond_travel: frozenset[TableName] = frozenset()
     rows_changed: dict[str, int] = field(default_factory=dict)
     rows_stored: Callable[[], int] = lambda: 0
+    # How many rows of the sources changed, as history counts them; None if it does not tell.
+    rows_touched: int | None = None
     shape: str = ""
 
 
@@ -82,10 +92,19 @@ def incremental_statement(work: Work, warehouse: Warehouse) -> Iterator[Write | 
     What was computed on the way is kept in cached views, which go with the block.
     """
     views = _Views(warehouse)
-    try:
-        yield _Refresh(work, views, warehouse).statement()
-    finally:
-        views.drop()
+    with holding(warehouse, _settings(work, warehouse)):
+        try:
+            yield _Refresh(work, views, warehouse).statement()
+        finally:
+            views.drop()
+
+
+def _settings(work: Work, warehouse: Warehouse) -> Mapping[str, str]:
+    """Return the settings to compute and write the changes with."""
+    if work.rows_touched is None or work.rows_touched > _FEW:
+        return {}
+    [partitions] = warehouse.rows("SET spark.sql.shuffle.partitions")
+    return _FOR_FEW_CHANGES if int(partitions["value"]) <= _FEW_PARTITIONS else {}
 
 
 class _Views:
@@ -131,7 +150,8 @@ class _Refresh:
         if delta is None:
             return None
         insert_only = is_insert_only(delta, facts)
-        self._travels = self._must_travel(delta, insert_only or _has_extremes(target))
+        appends = insert_only and isinstance(target, Rows)
+        self._travels = self._must_travel(delta, appends or _has_extremes(target))
         if not self._travels and insert_only and _reads_old(delta):
             insert_only = False
         self._work.shape = shape_text(insert_only, self._work.intervals)
@@ -207,7 +227,7 @@ class _Refresh:
     def _must_travel(self, delta: Plan, prefers: bool) -> bool:
         """Tell whether old states are read by time travel, rather than as new minus delta.
 
-        An aggregate needs plain rows. What is only inserted stays so with them, and no extreme
+        An aggregate needs plain rows. What is only appended stays so with them, and no extreme
         seems to leave that comes back; else the newest versions, whose file lists Spark has at
         hand, are cheaper.
         """
@@ -237,7 +257,7 @@ class _Refresh:
             return Write(target.append_net(work.storage, net, work.refresh))
         bounds = _ranges(deleted.bounds)
         merge = target.merge(work.storage, work.version, net, work.refresh, bounds)
-        return self._merge(merge, deleted.rows + deleted.others)
+        return Write(merge, self._for_merge(deleted.rows + deleted.others))
 
     # Groups
 
@@ -259,7 +279,7 @@ class _Refresh:
             if self._measure(view, []).rows:
                 recomputed = self._recomputed(target, view, measured.bounds)
         merge = target.merge(work.storage, changes, recomputed, ranges)
-        return self._merge(merge, measured.rows)
+        return Write(merge, self._for_merge(measured.rows))
 
     def _key_columns(self, target: Groups) -> list[Column]:
         """Return the keys that are plain columns of a source, whose types are known."""
@@ -277,10 +297,10 @@ class _Refresh:
             rows = Restrict(rows, expressions, Scan(_KEYS, fields))
         return self._views.cache(_AGAIN, target.recomputed(Writer(self).select(rows).sql))
 
-    def _merge(self, statement: str, rows: int) -> Write:
-        """Return a MERGE of so many rows, with the settings that make a small one quick."""
+    def _for_merge(self, rows: int) -> Mapping[str, str]:
+        """Return the settings that make a MERGE quick, if so many rows are few."""
         is_small = rows <= _FEW and self._work.rows_stored() <= _FEW
-        return Write(statement, _FOR_SMALL_MERGES if is_small else {})
+        return _FOR_SMALL_MERGES if is_small else {}
 
 
 def _has_extremes(target: Rows | Groups) -> bool:

@@ -52,7 +52,7 @@ def new_record(plan: Plan, cycle: Cycle, attempt: str) -> Record:
         clock=clock,
         clock_until=until,
         by_commit=plan.slide is not None or cut.by_commit(),
-        fingerprint=before.fingerprint if keeps and before else found,
+        fingerprint=found or (before.fingerprint if keeps and before else ""),
         state=plan.state,
         distrusted=plan.distrusted or (before.distrusted if before else ""),
     )

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 
+from spark_dynamic.apply.constraints import conditions_in_storage
 from spark_dynamic.apply.groups import VISIBLE
 from spark_dynamic.apply.slide import Slide
 from spark_dynamic.apply.storage import (
@@ -13,7 +14,7 @@ from spark_dynamic.apply.storage import (
     storage_name,
     stored_columns,
 )
-from spark_dynamic.apply.view import CONFIG_PROPERTY, has_applied
+from spark_dynamic.apply.view import CONFIG_PROPERTY, has_applied, has_constraints
 from spark_dynamic.catalog import describe_query
 from spark_dynamic.config import RefreshMode
 from spark_dynamic.frontier.cut import Cut, Upstream, Waiting, is_same_commit
@@ -35,6 +36,8 @@ from spark_dynamic.support import Reason, reason
 from spark_dynamic.warehouse import Warehouse
 
 _INSTANT = timedelta(microseconds=1)
+# Why changes cannot be applied to the table as it is, though they could be to a new one.
+_ABOUT_WHAT_IS_STORED = ("STORAGE_FORM", "UPSTREAM_REBUILT")
 
 
 @dataclass(frozen=True)
@@ -56,6 +59,8 @@ class Plan:
     distrusted: str = ""
     # How a window of changes moves; None for every other table.
     slide: Slide | None = None
+    # The storage in use does not have the constraints of the contract, or has others.
+    changes_constraints: bool = False
 
     @property
     def state(self) -> dict[str, Any]:
@@ -92,10 +97,21 @@ def plan_refresh(request: Request, cycle: Cycle, warehouse: Warehouse) -> Plan:
     newest = stored.tail.newest if stored else None
     record = newest.record if newest else None
     analysis = analyse(request, cycle, warehouse)
+    view = cycle.catalog.relation(warehouse, request.view)
+    storage = stored.storage if stored else storage_name(request.view, 1)
+    changes_constraints = not has_constraints(view, storage, request.constraints)
     if request.leaves_no_state:
         decision = decide(Findings(leaves_no_state=True), request.config)
-        generation = stored.generation if stored else 1
-        plan = Plan(request, decision, analysis, Verdict(""), stored, None, generation=generation)
+        plan = Plan(
+            request,
+            decision,
+            analysis,
+            Verdict(""),
+            stored,
+            None,
+            generation=stored.generation if stored else 1,
+            changes_constraints=changes_constraints,
+        )
         return _with_query(plan, warehouse)
     verdict = judge(request, analysis, record.verdict if record else None, cycle, warehouse)
     distrusted = record.distrusted if record else ""
@@ -124,6 +140,10 @@ def plan_refresh(request: Request, cycle: Cycle, warehouse: Warehouse) -> Plan:
             changes = intervals(record, cut, analysis, cycle, warehouse)
             known = cycle.known.tables.get(str(request.view), Remembered()).known
             cheaper = cheaper_full(changes, cycle, warehouse) or slower_so_far(known)
+    follows = request.config.refresh_mode is not RefreshMode.FULL
+    if follows and why_not is not None and why_not.code in _ABOUT_WHAT_IS_STORED:
+        # Built anew, it can be refreshed incrementally from then on.
+        invalid, why_not = why_not, None
     findings = Findings(
         is_stored=stored is not None,
         leaves_no_state=request.leaves_no_state,
@@ -150,6 +170,7 @@ def plan_refresh(request: Request, cycle: Cycle, warehouse: Warehouse) -> Plan:
         columns=record.columns if record else (),
         generation=stored.generation if stored else 1,
         maintenance=upkeep.found,
+        changes_constraints=changes_constraints,
     )
     if decision.action == "INCREMENTAL":
         return plan
@@ -322,7 +343,7 @@ def has_moved(
     """
     if not record.holds_at(cut.data_timestamp):
         return True
-    if cut.data_timestamp > kept_until(record, cut, retention):
+    if cut.data_timestamp > kept_until(record, cut, retention, cycle, warehouse):
         return True
     for table, pin in cut.pins.items():
         old = record.pin_of(table)
@@ -353,6 +374,7 @@ def with_query(plan: Plan, query: str, warehouse: Warehouse) -> Plan:
     request, record = plan.request, plan.record
     columns = stored_columns(describe_query(warehouse, query))
     check_columns(request.config, columns)
+    conditions_in_storage(request.constraints, columns)
     decision, generation = plan.decision, plan.generation
     if plan.stored is not None:
         state = plan.maintenance.state if plan.maintenance else {}
@@ -361,7 +383,8 @@ def with_query(plan: Plan, query: str, warehouse: Warehouse) -> Plan:
             fits = state == record.state
         if fits and record is not None and not decision.warning:
             fits = record.storage == storage_facts(request.config)
-        if not fits:
+        if not fits or plan.changes_constraints:
+            # Old rows may not meet new constraints, nor new rows the old ones.
             generation = plan.stored.next_generation
         asked = decision.reason.code in ("REQUESTED", "EMPTY_RUN")
         if decision.action == "FULL" and not fits and record is not None and not asked:

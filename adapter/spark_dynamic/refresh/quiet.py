@@ -88,7 +88,7 @@ def settle(outcome: Outcome, cycle: Cycle, began: int, warehouse: Warehouse) -> 
         own=tuple(sorted(own, key=str)),
         storages=tuple(storages),
         bases=tuple(sorted(bases, key=lambda log: str(log.table))),
-        until=kept_until(record, cut, plan.request.config.history_retention),
+        until=kept_until(record, cut, plan.request.config.history_retention, cycle, warehouse),
         incarnation=record.incarnation,
         fingerprint=record.fingerprint,
         version=newest.commit.version,
@@ -116,6 +116,7 @@ def _request_mark(request: Request) -> str:
         request.model, request.sql, request.schema, request.config,
         sorted(request.settings.items()), request.engine_version,
         request.full_refresh_forbidden, request.comment, sorted(request.column_comments.items()),
+        request.constraints,
     )  # fmt: skip
     return _short(repr(facts))
 

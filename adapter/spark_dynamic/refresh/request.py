@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from spark_dynamic.apply.constraints import Constraint
 from spark_dynamic.apply.view import Description
 from spark_dynamic.changes.window import Window
 from spark_dynamic.config import DynamicTableConfig
@@ -31,6 +32,8 @@ class Request:
     window: Window | None = None
     comment: str | None = None
     column_comments: dict[str, str] = field(default_factory=dict)
+    # What every row has to meet, by the model's contract.
+    constraints: tuple[Constraint, ...] = ()
 
     @property
     def description(self) -> Description:

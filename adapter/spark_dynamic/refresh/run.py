@@ -16,28 +16,30 @@ from spark_dynamic.apply.storage import (
     select_for_storage,
     storage_name,
 )
-from spark_dynamic.apply.view import has_applied, show_storage
 from spark_dynamic.changes.interval import Kind
-from spark_dynamic.config import OnConfigurationChange, RefreshMode
+from spark_dynamic.config import RefreshMode
 from spark_dynamic.errors import EngineError, WarehouseError
 from spark_dynamic.frontier.history import changes_rows, records
 from spark_dynamic.frontier.record import Pin, Recorded, empty_run_mark, write_record
 from spark_dynamic.names import TableName
+from spark_dynamic.refresh.constraints import enforce, reported_violation
 from spark_dynamic.refresh.cycle import Cycle
 from spark_dynamic.refresh.incremental import Work, Write, incremental_statement
 from spark_dynamic.refresh.new_record import new_record, next_number
 from spark_dynamic.refresh.plan import Plan, as_full, plan_refresh
 from spark_dynamic.refresh.request import Request
 from spark_dynamic.refresh.self_check import what_differs
-from spark_dynamic.refresh.sources import beyond_travel, inserted, intervals
+from spark_dynamic.refresh.show import show
+from spark_dynamic.refresh.sources import beyond_travel, intervals, rows_touched
 from spark_dynamic.settings import holding
-from spark_dynamic.sql.pin import MODEL_PROPERTY
 from spark_dynamic.support import NotIncremental, reason
 from spark_dynamic.warehouse import Commit, Warehouse
 
 Planner = Callable[[Request, Cycle, Warehouse], Plan]
 
 _ATTEMPTS = 5
+# More than as many builds as may fail in a row, each of which may leave a directory.
+_NUMBERS = 20
 # A directory left behind by a build that was killed: the next number is free.
 _NO_FEED = ("DELTA_MISSING_CHANGE_DATA", "DELTA_CHANGE_DATA_FEED", "DELTA_CHANGE_TABLE_FEED")
 _LEFT_OVER = ("DELTA_CREATE_TABLE_WITH_NON_EMPTY_LOCATION", "LOCATION_ALREADY_EXISTS")
@@ -87,9 +89,10 @@ def run_plan(
     outcome = Outcome(plan)
     recording = _Recording(warehouse, outcome.statements)
     for _ in range(_ATTEMPTS):
-        if _attempt(outcome, cycle, recording):
-            _show(outcome, cycle, recording)
-            return outcome
+        with reported_violation(plan.request.view):
+            if _attempt(outcome, cycle, recording):
+                show(outcome.plan, cycle, recording)
+                return outcome
         for name in (outcome.plan.storage, outcome.plan.request.view):
             cycle.catalog.forget(name)
         outcome.rows_deleted = None
@@ -111,7 +114,7 @@ def _attempt(outcome: Outcome, cycle: Cycle, warehouse: Warehouse) -> bool:
     is_rebuilt = plan.decision.action in ("FULL", "REINITIALIZE")
     outcome.rows_deleted = _previous_rows(plan, warehouse) if is_rebuilt else None
     if plan.builds_generation:
-        return _build(outcome, cycle, warehouse)
+        return _build(outcome, cycle, warehouse) and _is_right(outcome, cycle, warehouse)
     attempt = str(uuid.uuid4())
     try:
         _commit(_statement(plan, cycle), plan, cycle, warehouse, attempt)
@@ -119,11 +122,24 @@ def _attempt(outcome: Outcome, cycle: Cycle, warehouse: Warehouse) -> bool:
         if error.is_conflict:
             return False
         raise
-    return _read_back(outcome, cycle, warehouse, attempt)
+    is_written = _read_back(outcome, cycle, warehouse, attempt)
+    return is_written and _is_right(outcome, cycle, warehouse)
 
 
 def _apply_changes(outcome: Outcome, cycle: Cycle, warehouse: Warehouse) -> bool:
     """Refresh incrementally; in mode auto, what fails is rebuilt in the same run."""
+    try:
+        if outcome.plan.changes_constraints:
+            # Before the write, which has to meet them, too.
+            enforce(outcome.plan, cycle, warehouse)
+    except WarehouseError as error:
+        is_auto = outcome.plan.request.config.refresh_mode is RefreshMode.AUTO
+        if not error.breaks_constraint or not is_auto:
+            raise
+        # The changes may mend what is stored, which only the new rows as a whole can tell.
+        why = reason("CONSTRAINTS_CHANGED", error.sentence.rstrip("."))
+        outcome.plan = as_full(outcome.plan, why, warehouse)
+        return _attempt(outcome, cycle, warehouse)
     try:
         return _apply_work(outcome, _work(outcome.plan, cycle, warehouse), cycle, warehouse)
     except WarehouseError as error:
@@ -141,15 +157,16 @@ def _apply_work(outcome: Outcome, work: Work, cycle: Cycle, warehouse: Warehouse
         with incremental_statement(work, warehouse) as write:
             outcome.rows_changed, outcome.shape = work.rows_changed, work.shape
             if write is None:
-                # Everything that changed was changed back.
-                decision = replace(plan.decision, action="NO_DATA")
-                plan = outcome.plan = replace(plan, decision=decision, moves_record=True)
+                plan = outcome.plan = _without_rows(plan)
                 write = Write(_statement(plan, cycle))
             with holding(warehouse, write.settings):
                 _commit(write.statement, plan, cycle, warehouse, attempt)
     except (WarehouseError, NotIncremental) as error:
         if isinstance(error, WarehouseError) and error.is_conflict:
             return False
+        if isinstance(error, WarehouseError) and error.breaks_constraint:
+            # A full refresh would bring the same rows.
+            raise
         has_feed = any(interval.kind is not Kind.REWRITE for interval in work.intervals.values())
         if isinstance(error, WarehouseError) and error.condition.startswith(_NO_FEED) and has_feed:
             raise
@@ -165,15 +182,36 @@ def _apply_work(outcome: Outcome, work: Work, cycle: Cycle, warehouse: Warehouse
     return _read_back(outcome, cycle, warehouse, attempt) and _is_right(outcome, cycle, warehouse)
 
 
+def foresee(plan: Plan, cycle: Cycle, warehouse: Warehouse) -> Plan:
+    """Return the plan that is left if it turns out that all changes cancel out.
+
+    This costs what computing the changes costs, so it is for those who have to know before the
+    write. What goes wrong here goes wrong again in the run itself, and is dealt with there.
+    """
+    if plan.decision.action != "INCREMENTAL" or plan.slide is not None:
+        return plan
+    try:
+        with incremental_statement(_work(plan, cycle, warehouse), warehouse) as write:
+            return plan if write is not None else _without_rows(plan)
+    except (WarehouseError, NotIncremental):
+        return plan
+
+
+def _without_rows(plan: Plan) -> Plan:
+    """Return a plan that only moves the record: everything that changed was changed back."""
+    decision = replace(plan.decision, action="NO_DATA")
+    return replace(plan, decision=decision, moves_record=True)
+
+
 def _is_right(outcome: Outcome, cycle: Cycle, warehouse: Warehouse) -> bool:
-    """Compare what was written with the query, now and then; what is wrong is rebuilt."""
+    """Compare what was written with the query, now and then; what is wrong is rebuilt from it."""
     plan, written = outcome.plan, outcome.recorded
-    if plan.decision.action != "INCREMENTAL" or plan.maintenance is None or written is None:
+    if plan.maintenance is None or written is None or not plan.decision.writes:
         return True
     wrong = what_differs(plan, written, cycle, warehouse)
     if not wrong:
         return True
-    again = plan_refresh(plan.request, cycle, warehouse)
+    again = replace(plan_refresh(plan.request, cycle, warehouse), maintenance=None)
     why = reason("SELF_CHECK_FAILED", wrong)
     rebuilt = as_full(again, why, warehouse, "REINITIALIZE")
     outcome.plan = replace(rebuilt, distrusted=plan.maintenance.fingerprint)
@@ -184,6 +222,9 @@ def _work(plan: Plan, cycle: Cycle, warehouse: Warehouse) -> Work:
     record, cut, stored = plan.record, plan.cut, plan.stored
     assert plan.maintenance and record and cut and stored
     found = intervals(record, cut, plan.analysis, cycle, warehouse)
+    touched = rows_touched(found, cycle, warehouse)
+    # An update is counted once there; changes as they are read are counted later.
+    inserted = {str(t): rows for t, rows in touched.items() if found[t].kind is Kind.INSERTS}
     return Work(
         maintenance=plan.maintenance,
         storage=plan.storage,
@@ -191,14 +232,15 @@ def _work(plan: Plan, cycle: Cycle, warehouse: Warehouse) -> Work:
         refresh=next_number(plan, cycle),
         intervals=found,
         versions=cut.versions(),
-        beyond_travel=beyond_travel(record, plan.analysis, cycle),
-        rows_changed=inserted(found, cycle, warehouse),
+        beyond_travel=beyond_travel(record, plan.analysis, found, cycle, warehouse),
+        rows_changed=inserted,
+        rows_touched=sum(touched.values()) if touched.keys() == found.keys() else None,
         rows_stored=lambda: cycle.rows(warehouse, plan.storage, stored.version),
     )
 
 
 def _build(outcome: Outcome, cycle: Cycle, warehouse: Warehouse) -> bool:
-    for _ in range(_ATTEMPTS):
+    for _ in range(_NUMBERS):
         plan, attempt = outcome.plan, str(uuid.uuid4())
         try:
             _commit(_statement(plan, cycle), plan, cycle, warehouse, attempt)
@@ -207,6 +249,10 @@ def _build(outcome: Outcome, cycle: Cycle, warehouse: Warehouse) -> bool:
                 return False
             if error.condition not in _LEFT_OVER:
                 raise
+            cycle.catalog.forget(plan.storage)
+            if plan.storage.name in cycle.catalog.tables(warehouse, plan.storage):
+                # It is no left-over: another builder was a moment earlier.
+                return False
             outcome.plan = replace(plan, generation=plan.generation + 1)
             continue
         return _read_back(outcome, cycle, warehouse, attempt)
@@ -304,50 +350,6 @@ def _count(table: TableName, version: int, condition: str, warehouse: Warehouse)
         f"SELECT count(*) AS n FROM {table.sql} VERSION AS OF {version} WHERE {condition}"
     )
     return int(row["n"])
-
-
-def _show(outcome: Outcome, cycle: Cycle, warehouse: Warehouse) -> None:
-    """Point the view at the rows, and bring comments and properties up to date."""
-    plan, request = outcome.plan, outcome.plan.request
-    if not plan.columns:
-        return
-    view = cycle.catalog.relation(warehouse, request.view)
-    statements = show_storage(
-        request.view, request.model, view, plan.columns, plan.storage, plan.condition
-    )
-    new = view is None or view.view is None or plan.builds_generation
-    description = request.description
-    applies = request.config.on_configuration_change is OnConfigurationChange.APPLY
-    statements += description.statements(
-        request.view,
-        request.model,
-        plan.storage,
-        plan.columns,
-        with_config=new or (applies and not has_applied(view, description.config_mark)),
-        with_docs=new or not has_applied(view, description.docs_mark),
-        condition=plan.condition,
-    )
-    for statement in statements:
-        warehouse.execute(statement)
-    if statements:
-        cycle.catalog.forget(request.view)
-    if plan.builds_generation and plan.stored:
-        _drop_useless(plan, cycle, warehouse)
-
-
-def _drop_useless(plan: Plan, cycle: Cycle, warehouse: Warehouse) -> None:
-    """Drop old generations that nobody can need: without a record, or beyond the retention."""
-    assert plan.stored is not None
-    oldest = cycle.data_timestamp - plan.request.config.history_retention
-    for generation in plan.stored.all_generations:
-        table = storage_name(plan.request.view, generation)
-        relation = cycle.catalog.relation(warehouse, table)
-        if relation is None or MODEL_PROPERTY not in relation.properties:
-            continue
-        found = records(cycle.catalog.history(warehouse, table, since=0))
-        if not found or found[0].commit.timestamp < oldest:
-            warehouse.execute(f"DROP TABLE {table.sql}")
-            cycle.catalog.forget(table)
 
 
 def frontier_of(outcome: Outcome) -> tuple[Pin, ...]:

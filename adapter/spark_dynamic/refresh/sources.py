@@ -1,21 +1,19 @@
 """The interval of each changed source: from what the record saw to what the cut shows."""
 
-from collections.abc import Iterable, Mapping, Set
+from collections.abc import Collection, Iterable, Mapping, Set
 from dataclasses import dataclass
-from datetime import timedelta
 
 from spark_dynamic.apply.storage import generations, storage_name
+from spark_dynamic.changes.feed_reach import feed_reaches
 from spark_dynamic.changes.interval import Interval, Kind, kind_of
+from spark_dynamic.changes.retention import is_readable
 from spark_dynamic.frontier.cut import Cut, Upstream
 from spark_dynamic.frontier.history import between, changes_rows, records, rows_changed
-from spark_dynamic.frontier.record import Record, Recorded
+from spark_dynamic.frontier.record import Pin, Record, Recorded
 from spark_dynamic.names import TableName
 from spark_dynamic.refresh.analyse import Analysis
 from spark_dynamic.refresh.cycle import Cycle
 from spark_dynamic.warehouse import Warehouse
-
-# Delta refuses time travel beyond seven days, unless a table says otherwise.
-_TRAVEL = timedelta(days=6, hours=12)
 
 
 @dataclass(frozen=True)
@@ -96,29 +94,46 @@ def interval_between(
         return None
     relation = cycle.catalog.relation(warehouse, table)
     has_feed = relation is not None and relation.has_feed and commits is not None
-    return Interval(table, old, new, kind_of(commits or (), has_feed))
+    kind = kind_of(commits or (), has_feed)
+    if kind is not Kind.REWRITE and not feed_reaches(table, old, cycle, warehouse):
+        kind = Kind.REWRITE
+    return Interval(table, old, new, kind)
 
 
-def inserted(
+def rows_touched(
     found: Mapping[TableName, Interval], cycle: Cycle, warehouse: Warehouse
-) -> dict[str, int]:
-    """Return the rows added to sources that only got inserts, as history counts them."""
-    counts: dict[str, int] = {}
+) -> dict[TableName, int]:
+    """Return how many rows of each source changed, where history tells."""
+    counts: dict[TableName, int] = {}
     for table, interval in found.items():
-        if interval.kind is not Kind.INSERTS:
+        if interval.kind is Kind.REWRITE:
             continue
         history = cycle.catalog.history(warehouse, table, since=interval.old)
         rows = rows_changed(between(history, interval.old, interval.new) or ())
         if rows is not None:
-            counts[str(table)] = rows
+            counts[table] = rows
     return counts
 
 
-def beyond_travel(record: Record, analysis: Analysis, cycle: Cycle) -> frozenset[TableName]:
-    """Return the base tables whose old version is too old to be read as it was."""
-    oldest = cycle.data_timestamp - _TRAVEL
+def beyond_travel(
+    record: Record,
+    analysis: Analysis,
+    changed: Collection[TableName],
+    cycle: Cycle,
+    warehouse: Warehouse,
+) -> frozenset[TableName]:
+    """Return the changed sources whose old version is too old to be read as it was.
+
+    Of the others it is never read: it is the new one.
+    """
+    old = {pin.table: pin for pin in record.frontier if pin.table in analysis.bases}
+    for upstream in analysis.upstreams:
+        then = seen(record, upstream, cycle, warehouse)
+        if then is not None:
+            commit = then.recorded.commit
+            old[upstream.storage] = Pin(then.table, "", commit.version, commit.timestamp)
     return frozenset(
-        pin.table
-        for pin in record.frontier
-        if pin.table in analysis.bases and pin.committed_at < oldest
+        table
+        for table, pin in old.items()
+        if table in changed and not is_readable(pin, cycle, warehouse)
     )

@@ -54,10 +54,23 @@ class Upkeep:
             now = cut.upstreams[upstream.storage]
             if then is None or not is_comparable(then, now, used):
                 return reason("UPSTREAM_REBUILT", str(upstream.view))
-        found = (self.found.fingerprint, self.found.state, self.found.target.columns)
-        if found != (record.fingerprint, record.state, record.columns):
+        form = (self.found.state, self.found.target.columns)
+        if form != (record.state, record.columns) or not self._means_the_same(record):
             return reason("STORAGE_FORM")
         return None
+
+    def _means_the_same(self, record: Record) -> bool:
+        """Tell whether the query means what a record was made from.
+
+        A text over the same columns of the same tables does, whatever fingerprint an older engine
+        gave it.
+        """
+        assert self.found is not None
+        return self.found.fingerprint == record.fingerprint or (
+            record.text_hash == self._analysis.text_hash
+            and record.verdict.columns == self._verdict.columns
+            and all(record.pin_of(table) for table in self._analysis.bases)
+        )
 
     def is_cosmetic(self, record: Record) -> bool:
         """Tell whether a changed text still means what the record was made from."""

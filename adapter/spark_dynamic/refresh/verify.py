@@ -1,17 +1,13 @@
 """Is a dynamic table equal to its query? The query runs at the recorded cut, and rows compare.
 
-Equal means equal as bags. Floating-point numbers may differ by a relative 1e-9, since their
-sums depend on the order of rows; everything else is compared exactly.
+Equal means equal as bags; `difference` says when two rows are equal.
 """
 
-import math
 from dataclasses import dataclass, replace
 from datetime import datetime
-from itertools import permutations
 from typing import Any
 
 from spark_dynamic.apply.groups import VISIBLE
-from spark_dynamic.apply.identity import HASH, row_hash
 from spark_dynamic.apply.slide import is_younger, younger
 from spark_dynamic.apply.storage import view_query
 from spark_dynamic.changes.asked import AT_LEAST
@@ -19,21 +15,18 @@ from spark_dynamic.changes.window import Window
 from spark_dynamic.changes.window_log import WindowLog
 from spark_dynamic.errors import EngineError
 from spark_dynamic.frontier.cut import Cut
-from spark_dynamic.frontier.record import Record, Recorded, StoredColumn
-from spark_dynamic.names import TableName, quote
-from spark_dynamic.plan.types import is_float
+from spark_dynamic.frontier.record import Record, Recorded
+from spark_dynamic.names import TableName
 from spark_dynamic.refresh.analyse import Analysis, analyse
 from spark_dynamic.refresh.cycle import Cycle
+from spark_dynamic.refresh.difference import COPIES, beyond_tolerance, differing_rows
 from spark_dynamic.refresh.request import Request
 from spark_dynamic.refresh.sources import seen
 from spark_dynamic.refresh.stored import find_stored
 from spark_dynamic.sql.pin import pinned
-from spark_dynamic.support import NotIncremental
 from spark_dynamic.warehouse import Warehouse
 
-TOLERANCE = 1e-9
 _MOST = 10_000
-_COPIES = "__dyn_copies"
 
 
 @dataclass(frozen=True)
@@ -76,12 +69,13 @@ def verify(request: Request, cycle: Cycle, warehouse: Warehouse) -> Verification
         query, condition = _kept_changes(request.window, record, analysis, cycle, warehouse)
     shown = view_query(record.columns, stored.storage, condition)
     shown = shown.replace(f"FROM {stored.storage.sql}", f"FROM {table}")
-    rows = warehouse.rows(_difference(shown, query, record.columns))
+    rows = warehouse.rows(f"{differing_rows(shown, query, record.columns)} LIMIT {_MOST + 1}")
     if len(rows) > _MOST:
         raise EngineError("TOO_MANY_DIFFERENCES", f"More than {_MOST} rows differ.")
     names = tuple(column.name for column in record.columns)
-    found = [(int(row[_COPIES]), tuple(row[f"c{i}"] for i in range(len(names)))) for row in rows]
-    return Verification(names, tuple(_beyond_tolerance(found, record)), record.data_timestamp)
+    found = [(int(row[COPIES]), tuple(row[f"c{i}"] for i in range(len(names)))) for row in rows]
+    differing = tuple(beyond_tolerance(found, record.columns))
+    return Verification(names, differing, record.data_timestamp)
 
 
 def _kept_changes(
@@ -119,53 +113,3 @@ def _upstreams(
             )
         found[upstream.storage] = then.recorded
     return found
-
-
-def _difference(shown: str, query: str, columns: tuple[StoredColumn, ...]) -> str:
-    names = [quote(column.name) for column in columns]
-    try:
-        keys = row_hash(zip(names, (column.type for column in columns), strict=True))
-    except NotIncremental:
-        # No hash for a type such as a map: its text has to do.
-        typed = ((f"cast({name} AS string)", "string") for name in names)
-        keys = row_hash(typed)
-    hashes = ", ".join(f"{sql} AS {name}" for sql, name in zip(keys, HASH, strict=True))
-    values = ", ".join(f"{name} AS c{i}" for i, name in enumerate(names))
-    chosen = ", ".join(f"any_value(c{i}) AS c{i}" for i in range(len(names)))
-    both = " UNION ALL ".join(
-        f"SELECT {values}, {hashes}, {weight} AS w FROM (\n{sql}\n)"
-        for sql, weight in ((shown, 1), (query, -1))
-    )
-    return (
-        f"SELECT {chosen}, sum(w) AS {_COPIES} FROM ({both}) GROUP BY {', '.join(HASH)} "
-        f"HAVING sum(w) <> 0 LIMIT {_MOST + 1}"
-    )
-
-
-def _beyond_tolerance(
-    found: list[tuple[int, tuple[Any, ...]]], record: Record
-) -> list[tuple[int, tuple[Any, ...]]]:
-    """Leave out pairs of rows whose floating-point values are as good as equal."""
-    floats = [i for i, column in enumerate(record.columns) if is_float(column.type)]
-    if not floats:
-        return found
-    rows = [row for _, row in found]
-    copies = [n for n, _ in found]
-    for i, j in permutations(range(len(rows)), 2):
-        if copies[i] > 0 > copies[j] and _is_close(rows[i], rows[j], floats):
-            pairs = min(copies[i], -copies[j])
-            copies[i] -= pairs
-            copies[j] += pairs
-    return [(n, row) for n, row in zip(copies, rows, strict=True) if n]
-
-
-def _is_close(one: tuple[Any, ...], other: tuple[Any, ...], floats: list[int]) -> bool:
-    for i, (a, b) in enumerate(zip(one, other, strict=True)):
-        if i in floats and a is not None and b is not None:
-            a, b = float(a), float(b)
-            both_nan = math.isnan(a) and math.isnan(b)
-            if not both_nan and not math.isclose(a, b, rel_tol=TOLERANCE):
-                return False
-        elif a != b:
-            return False
-    return True

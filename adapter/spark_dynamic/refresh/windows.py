@@ -102,6 +102,7 @@ def window_request(request: Request, window: Window) -> Request:
         ),
         comment=None,
         column_comments={},
+        constraints=(),
         window=window,
     )
 

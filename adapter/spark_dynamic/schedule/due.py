@@ -110,6 +110,9 @@ class _Moments:
         why, known = self._whys[name], self._situation.known_of(name)
         if not is_gain(moment, known.data_timestamp, why):
             return False
+        if known.waited_at and moment <= known.waited_at:
+            # It was tried: a source that this table reads is younger, most likely.
+            return False
         point, lag = self._situation.last_point(name), self._situation.graph.lags[name]
         if point is not None and moment < point:
             return False

@@ -7,8 +7,10 @@ from typing import Final
 
 # One slow refresh is remembered for so many others.
 _KEPT: Final = 5
+WAITING: Final = "WAITING"
 _WRITES: Final = ("FULL", "REINITIALIZE", "INCREMENTAL")
-_REFRESHES: Final = (*_WRITES, "NO_DATA", "COVERED")
+# What brings a table to a data timestamp, with or without new rows.
+REFRESHES: Final = (*_WRITES, "NO_DATA", "COVERED")
 
 
 @dataclass(frozen=True)
@@ -23,8 +25,8 @@ class Refresh:
 
     @property
     def is_refresh(self) -> bool:
-        """Tell whether the table was brought to a data timestamp, with or without new rows."""
-        return self.succeeded and self.action in _REFRESHES
+        """Tell whether the table was brought to a data timestamp."""
+        return self.succeeded and self.action in REFRESHES
 
     @property
     def writes(self) -> bool:
@@ -51,6 +53,8 @@ class Known:
     is_suspended: bool = False
     # When a table that is to be built by schedule was first met by a run.
     seen_at: datetime | None = None
+    # When a refresh last found no cut that all sources have; nothing older than this serves then.
+    waited_at: datetime | None = None
     # Two facts that no refresh tells: the definition or the storage's config is another now.
     is_edited: bool = False
     is_reconfigured: bool = False
@@ -69,11 +73,13 @@ class Known:
 def noted(known: Known, refresh: Refresh) -> Known:
     """Return what is known after one more row of the state table.
 
-    Only a refresh ends a row of errors; WAITING, NOT_DUE and SUSPENDED say nothing new.
+    Only a refresh ends a row of errors; NOT_DUE and SUSPENDED say nothing new.
     """
     if not refresh.succeeded:
         is_try = refresh.action != "SUSPENDED"
         return replace(known, errors_in_a_row=known.errors_in_a_row + is_try)
+    if refresh.action == WAITING:
+        return replace(known, waited_at=refresh.started_at)
     if not refresh.is_refresh:
         return known
     if refresh.data_timestamp is None:
@@ -86,6 +92,7 @@ def noted(known: Known, refresh: Refresh) -> Known:
         durations=_durations(known, refresh),
         is_just_built=not known.timestamps or (known.is_just_built and not refresh.writes),
         errors_in_a_row=0,
+        waited_at=None,
     )
 
 

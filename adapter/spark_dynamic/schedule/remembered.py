@@ -97,9 +97,9 @@ def _noted(before: Remembered, event: Event) -> Remembered:
         known = noted(before.now(marks) if event.marks else before.known, refresh)
         known = replace(known, is_edited=False, is_reconfigured=False)
         return replace(before, known=known, tried=marks, noted_at=moment, settled=None)
-    if not refresh.is_refresh:
-        return before
     known = noted(before.known, refresh)
+    if not refresh.is_refresh:
+        return replace(before, known=known, noted_at=moment) if known != before.known else before
     after = replace(before, known=known, marks=marks, tried=Marks(), noted_at=moment)
     return replace(after, settled=event.settled)
 
@@ -140,6 +140,7 @@ def _write(found: Remembered) -> dict[str, Any]:
         "errors": known.errors_in_a_row,
         "suspended": known.is_suspended,
         "seen_at": _micros(known.seen_at),
+        "waited_at": _micros(known.waited_at),
         "marks": _texts(found.marks),
         "tried": _texts(found.tried),
         "noted_at": _micros(found.noted_at),
@@ -165,6 +166,7 @@ def _read(body: Mapping[str, Any]) -> Remembered:
         errors_in_a_row=body.get("errors", 0),
         is_suspended=body.get("suspended", False),
         seen_at=_moment(body.get("seen_at")),
+        waited_at=_moment(body.get("waited_at")),
     )
     return Remembered(
         known=known,

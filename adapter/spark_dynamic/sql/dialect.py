@@ -13,6 +13,8 @@ from sqlglot.generators.databricks import DatabricksGenerator
 from sqlglot.parsers.databricks import DatabricksParser
 from sqlglot.tokenizer_core import TokenType
 
+from spark_dynamic.literals import ESCAPES
+
 
 class SparkDynamic(Databricks):
     """Spark 4 SQL."""
@@ -49,6 +51,10 @@ class SparkDynamic(Databricks):
             for kind, name in DatabricksGenerator.TYPE_MAPPING.items()
             if kind is not exp.DataType.Type.TIME
         }
+
+
+# sqlglot leaves some line breaks as they are, and writes a zero before a digit as another letter.
+SparkDynamic.ESCAPED_SEQUENCES.update(ESCAPES)
 
 
 @lru_cache(maxsize=64)

@@ -22,7 +22,8 @@ _UNRESOLVED = re.compile(r"'UnresolvedRelation \[([^\]]+)\]")
 _LITERAL = re.compile(r"(?<![#\w])-?\d[\d:. -]*")
 _FILE_METADATA = re.compile(r"(?<!\w)_metadata\b")
 _SAMPLE = re.compile(r"^\W*Sample ", re.MULTILINE)
-_OPERATOR = re.compile(r"^[\s:+|-]*\*?\'?(\w+)(?: (\w+))?", re.MULTILINE)
+# Without the branch of its tree, a line goes on with a text that has a line break.
+_OPERATOR = re.compile(r"(?:\A|^[ :]*[+:]- )'?(\w+)(?: (\w+))?", re.MULTILINE)
 _FUNCTION = re.compile(r"\b((?:[a-z_][\w]*\.)*[a-z_]\w*)\(", re.IGNORECASE)
 
 # Functions whose value is another one on the next call, though no table changed.
@@ -83,8 +84,8 @@ def _explain(warehouse: Warehouse, sql: str, settings: dict[str, str]) -> Explai
 
 def read_explanation(text: str) -> Explained:
     """Take an EXPLAIN EXTENDED apart."""
-    analysed = _section(text, "Analyzed Logical Plan")
-    optimised = _section(text, "Optimized Logical Plan")
+    analysed = _section(text, "Analyzed Logical Plan", "Optimized Logical Plan")
+    optimised = _section(text, "Optimized Logical Plan", "Physical Plan")
     if not analysed or not optimised:
         # Spark puts what went wrong where the plans should be.
         raise WarehouseError(_FAILED, text.strip())
@@ -96,12 +97,13 @@ def read_explanation(text: str) -> Explained:
         # File names and row numbers change when files are merely compacted.
         functions.add("_metadata")
     leaves = [_leaf_name(match) for match in _LEAF.finditer(tree)]
+    parsed = _section(text, "Parsed Logical Plan", "Analyzed Logical Plan")
     return Explained(
         columns=columns,
         plan=normalise(optimised),
         relations=frozenset(name for name in leaves if name is not None),
         unnamed=leaves.count(None),
-        unpinned=frozenset(_unpinned(_section(text, "Parsed Logical Plan"))),
+        unpinned=frozenset(_unpinned(parsed)),
         functions=frozenset(functions),
         operators=tuple(_operators(tree)),
     )
@@ -177,6 +179,8 @@ def _is_declared(name: str, immutable: tuple[str, ...]) -> bool:
     return any(name == known or name.endswith(f".{known}") for known in immutable)
 
 
-def _section(text: str, title: str) -> str:
+def _section(text: str, title: str, following: str) -> str:
+    """Return a part of an explanation; if texts in it look like titles, rather too much."""
     _, found, rest = text.partition(f"== {title} ==\n")
-    return rest.split("\n\n== ")[0].strip("\n") if found else ""
+    before, end, _ = rest.rpartition(f"\n\n== {following} ==")
+    return (before if end else rest).strip("\n") if found else ""

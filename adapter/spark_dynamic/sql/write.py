@@ -26,6 +26,7 @@ from spark_dynamic.plan.nodes import (
     column,
 )
 from spark_dynamic.sql.dialect import SparkDynamic
+from spark_dynamic.support import NotIncremental
 
 WEIGHT = "__dyn_weight"
 
@@ -81,6 +82,8 @@ class Writer:
         # By identity; what was written is kept with its text, so that nothing takes its place.
         self._known: dict[int, tuple[Expression, str]] = {}
         self._nested_plans: dict[int, tuple[Plan, Rows]] = {}
+        self._used_columns: dict[int, tuple[Expression, set[str]]] = {}
+        self._scan_names: dict[int, tuple[Scan, Mapping[str, Expression]]] = {}
 
     def weighted(self, plan: Plan) -> str:
         """Return a plan's rows with their weights; 1 if nothing says otherwise."""
@@ -95,7 +98,7 @@ class Writer:
         """Return an expression over the columns of a plan; one that recurs is written once."""
         known = self._known.get(id(expression))
         if known is None:
-            sql = expression.sql(self._dialect, comments=False)
+            sql = on_one_line(expression, self._dialect)
             known = self._known[id(expression)] = (expression, sql)
         return known[1]
 
@@ -133,7 +136,7 @@ class Writer:
             case Negate():
                 return self._select(plan.input, -factor)
         rows = self._rows(plan)
-        columns = [self._named(column(id), id, rows.names) for id in order or plan.columns]
+        columns = [self._passed_on(id, id, rows.names) for id in order or plan.columns]
         # Of an aggregate nothing may be used but that it is there.
         return self._from(columns or ["1 AS one"], rows, factor)
 
@@ -178,26 +181,39 @@ class Writer:
             weights = (WEIGHT,) if written.is_weighted else ()
             known = self._nested_plans[id(plan)] = (
                 plan,
-                Rows(_indented(written.sql), (), weights),
+                Rows(indented(written.sql), (), weights),
             )
         return known[1]
 
     def _scan(self, scan: Scan) -> Rows:
         relation = self._sources.relation(scan.table, scan.state)
-        names = {field.id: column(field.name) for field in scan.fields}
-        return Rows(relation.sql, (), (WEIGHT,) if relation.is_weighted else (), names)
+        # All states of a source have the same fields.
+        known = self._scan_names.get(id(scan.fields))
+        if known is None:
+            names = {field.id: column(field.name) for field in scan.fields}
+            known = self._scan_names[id(scan.fields)] = (scan, names)
+        return Rows(relation.sql, (), (WEIGHT,) if relation.is_weighted else (), known[1])
 
     def _text(self, expression: Expression, names: Mapping[str, Expression]) -> str:
         if not names:
             return self.expression(expression)
         if isinstance(expression, exp.Column):
             return self._quote(names[expression.name].name)
-        return substitute(expression, names).sql(self._dialect, comments=False, copy=False)
+        return on_one_line(substitute(expression, names), self._dialect, copy=False)
 
     def _named(self, expression: Expression, id: str, names: Mapping[str, Expression]) -> str:
-        if not names and isinstance(expression, exp.Column) and expression.name == id:
-            return self._quote(id)
+        if isinstance(expression, exp.Column):
+            return self._passed_on(expression.name, id, names)
         return f"{self._text(expression, names)} AS {self._quote(id)}"
+
+    def _passed_on(self, old: str, new: str, names: Mapping[str, Expression]) -> str:
+        """Return a column under the same or another id."""
+        if not names and old == new:
+            return self._quote(new)
+        return f"{self._own_name(old, names)} AS {self._quote(new)}"
+
+    def _own_name(self, id: str, names: Mapping[str, Expression]) -> str:
+        return self._quote(names[id].name if names else id)
 
     def _union(self, plan: UnionAll, factor: int) -> str:
         types = plan.types or ("",) * len(plan.ids)
@@ -205,7 +221,7 @@ class Writer:
         for branch in plan.branches:
             rows = self._rows(branch)
             columns = [
-                f"{_cast(self._text(column(old), rows.names), type)} AS {self._quote(new)}"
+                f"{_cast(self._own_name(old, rows.names), type)} AS {self._quote(new)}"
                 for old, new, type in zip(branch.columns, plan.ids, types, strict=True)
             ]
             selects.append(self._from(columns, rows, factor))
@@ -220,14 +236,14 @@ class Writer:
             elif term.columns == plan.columns:
                 selects.append(self._select(term, factor))
             else:
-                rows = Rows(_indented(self._select(term, factor)), weights=(WEIGHT,))
+                rows = Rows(indented(self._select(term, factor)), weights=(WEIGHT,))
                 columns = [self._quote(id) for id in plan.columns]
                 selects.append(self._from(columns, rows, abs(factor)))
         return "\nUNION ALL\n".join(selects)
 
     def _join(self, plan: Join) -> Rows:
         """Join the members in their order, each condition as soon as its columns are there."""
-        remaining = [(condition, used(condition)) for condition in plan.conditions]
+        remaining = [(condition, self._used(condition)) for condition in plan.conditions]
         seen: set[str] = set()
         weights: list[str] = []
         clauses: list[str] = []
@@ -243,6 +259,13 @@ class Writer:
                 clause = f"JOIN {clause} ON {_all(ready)}" if ready else f"CROSS JOIN {clause}"
             clauses.append(clause)
         return Rows("\n".join(clauses), weights=tuple(weights))
+
+    def _used(self, condition: Expression) -> set[str]:
+        """Return what a condition reads; all terms of a join have the same conditions."""
+        known = self._used_columns.get(id(condition))
+        if known is None:
+            known = self._used_columns[id(condition)] = (condition, used(condition))
+        return known[1]
 
     def _aggregate(self, plan: Aggregate, factor: int) -> str:
         if self._is_weighted(plan.input):
@@ -273,8 +296,8 @@ class Writer:
             f"keys.{self._quote(touched)}"
             for key, touched in zip(plan.keys, plan.among.columns, strict=True)
         )
-        keys = f"{_indented(self._select(plan.among, 0))} AS keys"
-        exists = f"EXISTS {_indented(f'SELECT 1 FROM {keys} WHERE {same}')}"
+        keys = f"{indented(self._select(plan.among, 0))} AS keys"
+        exists = f"EXISTS {indented(f'SELECT 1 FROM {keys} WHERE {same}')}"
         return rows._replace(where=(*rows.where, exists))
 
 
@@ -308,10 +331,32 @@ def _weight(weights: tuple[str, ...], factor: int) -> str:
     return f"-{product if len(weights) < 2 else f'({product})'} AS {WEIGHT}"
 
 
-def _indented(sql: str) -> str:
-    # No text in quotes has a line break: it is written as an escape.
+def indented(sql: str) -> str:
+    """Return a select in parentheses, to be selected from.
+
+    Never a text of the user's own, which may have line breaks inside of quotes.
+
+    >>> print(f"SELECT * FROM {indented('SELECT 1')}")
+    SELECT * FROM (
+      SELECT 1
+    )
+    """
     lines = sql.replace("\n", "\n  ")
     return f"(\n  {lines}\n)"
+
+
+def on_one_line(
+    expression: Expression, dialect: type[Dialect] = SparkDynamic, copy: bool = True
+) -> str:
+    """Return an expression as SQL that may be indented; `copy` unless nobody else has it.
+
+    A text has escapes for its line breaks. A name cannot have any, such as that of a struct's
+    field, so it would become another one.
+    """
+    sql = expression.sql(dialect, comments=False, copy=copy)
+    if "\n" in sql:
+        raise NotIncremental("SYNTAX_NOT_KNOWN", "a name with a line break")
+    return sql
 
 
 def _cast(sql: str, type: str) -> str:

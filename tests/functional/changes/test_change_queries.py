@@ -1,11 +1,12 @@
 """`changes()`, `upserts()` and `integrate()` in models, tests and `dbt show`."""
 
 import json
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 from dbt.tests.util import run_dbt, run_dbt_and_capture
-from tests.functional.refreshes import dbt, rows
+from tests.functional.refreshes import actions, dbt, rows
 
 FEED = "using delta tblproperties ('delta.enableChangeDataFeed' = 'true')"
 TABLE = "{{ config(materialized='table') }} "
@@ -43,6 +44,17 @@ class TestPeople:
             "var('since')) }} union all "
             f"select 'short', id, change_action from {{{{ changes({people}, var('later')) }}}} "
             f"union all select 'direct', id, 'now' from {{{{ {people} }}}}",
+            # Changes beside the contents, in one SELECT; and changes that are added up.
+            "mixed.sql": TABLE + "select id, sum(change_diff) as diff, "
+            f"(select count(*) from {{{{ {people} }}}}) as everybody from "
+            f"{{{{ changes({people}, var('since'), mode='redo_log') }}}} group by id",
+            # What was before the bound is the contents there, without a history.
+            "collapsed.sql": TABLE + f"select * from {{{{ changes({people}, var('later'), "
+            "mode='redo_log', initial_rows=true) }}",
+            "owner_and_items.sql": "{{ config(materialized='view') }} select name, item from "
+            "{{ target.schema }}.owners o join {{ target.schema }}.items i on o.id = i.oid",
+            "owned.sql": TABLE + "select * from {{ changes(ref('owner_and_items'), var('since'), "
+            "row_keys={target.schema ~ '.owners': 'id', 'items': 'id'}) }}",
             "rebuilt.sql": TABLE + f"select * from {{{{ integrate(changes({people}, var('since'), "
             "mode='redo_log', initial_rows=true)) }}",
             "rebuilt_by_key.sql": TABLE
@@ -50,6 +62,13 @@ class TestPeople:
             "mode='redo_log', initial_rows=true), unique_key='id') }}",
             "upserted.sql": TABLE
             + f"select * from {{{{ upserts({people}, var('since'), unique_key='id') }}}}",
+            "upserted_each.sql": TABLE + f"select * from {{{{ upserts({people}, var('since'), "
+            "unique_key='id', mode='redo_log') }}",
+            # The next commit only inserts.
+            "appended_upserts.sql": TABLE
+            + f"select * from {{{{ upserts({people}, var('since'), until=var('next', 'now')) }}}}",
+            "everything.sql": TABLE + f"select * from {{{{ integrate(changes({people}, "
+            "'before the first change', until='now', mode='redo_log')) }}",
             "maintained.sql": "{{ config(materialized='dynamic_table') }} "
             f"select id from {{{{ changes({people}, var('since')) }}}}",
             "taken.sql": TABLE + "select * from {{ changes('select id as change_version from ' ~ "
@@ -83,7 +102,7 @@ class TestPeople:
         return first
 
     def run(self, first: int, *models: str, **more: Any) -> dict[str, Any]:
-        given = json.dumps({"since": first, "later": first + 3, **more})
+        given = json.dumps({"since": first, "next": first + 1, "later": first + 3, **more})
         return dbt("run", "--vars", given, "--select", *models, expect_pass=None)
 
     def test_listings_3_to_5(self, project, since):
@@ -120,7 +139,7 @@ class TestPeople:
         assert rows(project, ids) == [(4, 5)]
 
     def test_every_read_sees_its_own_contents(self, project, since):
-        self.run(since, "side_by_side")
+        self.run(since, "side_by_side", "mixed", "collapsed")
         found = rows(project, "select read, id, change_action from {schema}.side_by_side")
         assert [row[1:] for row in found if row[0] == "direct"] == [
             (1, "now"), (3, "now"), (4, "now"),
@@ -129,15 +148,66 @@ class TestPeople:
         assert [row[1:] for row in found if row[0] == "long"] == [
             (1, "DELETE"), (1, "INSERT"), (2, "DELETE"), (3, "INSERT"), (4, "INSERT"),
         ]  # fmt: skip
+        assert rows(project, "select id, diff, everybody from {schema}.mixed") == [
+            (1, 0, 3), (2, -1, 3), (3, 1, 3), (4, 1, 3), (5, 0, 3),
+        ]  # fmt: skip
+        collapsed = "select name, change_diff, change_version from {schema}.collapsed"
+        assert rows(project, collapsed) == sorted(
+            [(name, 1, since + 3) for name in ("Donny", "Jeffrey", "Maude", "Uli", "Walter")]
+            + [(name, -1, since + 4) for name in ("Donny", "Uli")],
+            key=repr,
+        )
+
+    def test_listings_6_to_8(self, project):
+        for name, columns, values in (
+            ("owners", "id int, name string",
+             "(1, 'Jeffrey'), (2, 'Donny'), (3, 'Walter'), (4, 'Maude')"),
+            ("items", "id int, oid int, item string, desc string",
+             "(11, 2, 'Ball', 'Bowling'), (12, 2, 'Surfboard', 'Yater'), (13, 1, 'Car', '1973'), "
+             "(14, 1, 'Rug', 'Classic'), (15, 4, 'Autobahn LP', '')"),
+        ):  # fmt: skip
+            project.run_sql(f"create table {{schema}}.{name} ({columns}) {FEED}")
+            project.run_sql(f"insert into {{schema}}.{name} values {values}")
+        then = str(datetime.now(UTC))
+        for statement in (
+            "update {schema}.items set item = 'Ford' where id = 13",
+            "update {schema}.items set oid = 4 where id = 14",
+            "update {schema}.items set desc = 'Techno' where id = 15",
+            "delete from {schema}.owners where id = 2",
+        ):
+            project.run_sql(statement)
+        self.run(0, "owner_and_items", "owned", since=then)
+        shown = "select name, item, change_action, change_is_update from {schema}.owned"
+        assert rows(project, shown) == [
+            ("Donny", "Ball", "DELETE", False),
+            ("Donny", "Surfboard", "DELETE", False),
+            ("Jeffrey", "Car", "DELETE", True),
+            ("Jeffrey", "Ford", "INSERT", True),
+            ("Jeffrey", "Rug", "DELETE", False),
+            ("Maude", "Rug", "INSERT", False),
+        ]
+        ids = "select count(distinct change_row_id), count(*) from {schema}.owned"
+        assert rows(project, ids) == [(5, 6)]
 
     def test_a_changelog_becomes_the_table_again(self, project, since):
-        self.run(since, "rebuilt", "rebuilt_by_key", "upserted")
+        models = ("rebuilt", "rebuilt_by_key", "everything", "upserted", "upserted_each")
+        self.run(since, *models, "appended_upserts")
         now = rows(project, "select id, name from {schema}.people")
         assert rows(project, "select id, name from {schema}.rebuilt") == now
         assert rows(project, "select id, name from {schema}.rebuilt_by_key") == now
         assert rows(project, "select id, name, change_action from {schema}.upserted") == [
             (1, "Jeffrey", "INSERT"), (2, "Donny", "DELETE"), (3, "Walter", "INSERT"),
             (4, "Maude", "INSERT"),
+        ]  # fmt: skip
+        assert rows(project, "select id, name from {schema}.everything") == now
+        each = "select id, name, change_action from {schema}.upserted_each"
+        assert rows(project, each) == [
+            (1, "Jeffrey", "INSERT"), (2, "Donny", "DELETE"), (3, "Walter", "INSERT"),
+            (4, "Maud", "INSERT"), (4, "Maude", "INSERT"), (5, "Uli", "DELETE"),
+            (5, "Uli", "INSERT"),
+        ]  # fmt: skip
+        assert rows(project, "select id, change_action from {schema}.appended_upserts") == [
+            (3, "INSERT"), (4, "INSERT"), (5, "INSERT"),
         ]  # fmt: skip
 
     def test_what_cannot_be_asked_says_so(self, project, since):
@@ -148,9 +218,7 @@ class TestPeople:
         )
         assert "UPSERTS_NEED_A_KEY: " in error(results["keyless"])
         wrong = self.run(since, "net", since="the day before")
-        assert "POINT_NOT_KNOWN: since is 'the day before'. Expected a version" in error(
-            wrong["net"]
-        )
+        assert "POINT_NOT_KNOWN: since is 'the day before'. Expected 'now'" in error(wrong["net"])
 
     def test_bounds(self, project, since):
         strict = self.run(since, "net", since="2001-01-01")
@@ -218,6 +286,8 @@ class TestClicks:
         return {
             "per_user.sql": "{{ config(materialized='view') }} " + per_user,
             "per_hour.sql": "{{ config(materialized='view') }} " + per_hour,
+            "hourly.sql": "{{ config(materialized='dynamic_table', refresh_mode='incremental') }} "
+            + per_hour,
             "undo_redo.sql": TABLE + "select * from {{ changes(ref('per_user'), var('since'), "
             "mode='redo_log') }}",
             "redo.sql": TABLE
@@ -231,7 +301,7 @@ class TestClicks:
         project.run_sql(
             f"create table {{schema}}.clicks (user string, at timestamp, url string) {FEED}"
         )
-        dbt("run", "--select", "per_user", "per_hour")
+        dbt("run", "--select", "per_user", "per_hour", "hourly")
         click = "insert into {schema}.clicks values "
         start = version(project, "clicks")
         for user, at, url in (
@@ -240,7 +310,10 @@ class TestClicks:
         ):  # fmt: skip
             project.run_sql(f"{click} ('{user}', timestamp'2026-01-01 {at}', '{url}')")
         variables = json.dumps({"since": start})
-        dbt("run", "--vars", variables, "--select", "undo_redo", "redo")
+        found = dbt("run", "--vars", variables, "--select", "undo_redo", "redo", "hourly")
+        assert actions(found) == {"hourly": "INCREMENTAL"}
+        hourly = "select user, hour(hour), clicks from {schema}.hourly"
+        assert rows(project, hourly) == [("Bob", 12, 1), ("Liz", 12, 1), ("Mary", 12, 2)]
         ordered = project.run_sql(
             "select user, clicks, change_action, change_is_update, change_diff "
             "from {schema}.undo_redo "
@@ -262,7 +335,11 @@ class TestClicks:
         project.run_sql(f"{click} ('Bob', timestamp'2026-01-01 13:30:00', './next')")
         later = version(project, "clicks")
         project.run_sql(f"{click} ('Mary', timestamp'2026-01-01 12:59:59', './late')")
-        dbt("run", "--vars", json.dumps({"since": later}), "--select", "late")
+        found = dbt("run", "--vars", json.dumps({"since": later}), "--select", "late", "hourly")
+        assert actions(found) == {"hourly": "INCREMENTAL"}
+        assert rows(project, hourly) == [
+            ("Bob", 12, 1), ("Bob", 13, 1), ("Liz", 12, 1), ("Mary", 12, 3),
+        ]  # fmt: skip
         assert rows(
             project,
             "select user, hour(hour), clicks, change_action, change_is_update from {schema}.late",

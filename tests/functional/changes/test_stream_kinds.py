@@ -1,10 +1,11 @@
 """Streams of every kind on a real Spark: over dynamic tables, in every mode, and too old."""
 
+import re
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
-from dbt.tests.util import run_dbt
+from dbt.tests.util import run_dbt, run_dbt_and_capture, write_file
 from tests.functional.refreshes import actions, dbt, rows
 
 from dbt.adapters.spark_dynamic.warehouse import DbtWarehouse
@@ -15,10 +16,15 @@ select owner, count(*) as n from {{ target.schema }}.items group by owner"""
 SHORT = """{{ config(materialized='changes_stream',
   max_retention_extension=var('extension', none)) }}
 select id from {{ target.schema }}.short"""
+MOVES = "select id from {{ target.schema }}.moves"
+STARTS = (
+    "at_version", "at_moment", "at_another", "at_the_beginning", "at_version_shown",
+    "at_now_hidden",
+)  # fmt: skip
 
 
-def stream(sql: str, **config: str) -> str:
-    given = "".join(f", {key}='{value}'" for key, value in config.items())
+def stream(sql: str, **config: Any) -> str:
+    given = "".join(f", {key}={value!r}" for key, value in config.items())
     return f"{{{{ config(materialized='changes_stream'{given}) }}}} {sql}"
 
 
@@ -42,8 +48,22 @@ class TestKinds:
             "totals_changes.sql": consumer("totals_stream", f"owner, n, {change}"),
             "new_stream.sql": stream(ITEMS, mode="append_only"),
             "new_items.sql": consumer("new_stream", "item, change_action"),
-            "log_stream.sql": stream(ITEMS, mode="redo_log", unique_key="item"),
+            "log_stream.sql": stream(ITEMS, mode="redo_log", row_keys={"items": "item"}),
             "item_log.sql": consumer("log_stream"),
+            "upsert_stream.sql": stream(ITEMS, unique_key="item", encoding="upserts"),
+            "upserted.sql": consumer("upsert_stream", "item, owner, change_action"),
+            "at_version.sql": stream(MOVES, at=1),
+            "at_another.sql": stream(
+                "-- depends_on: {{ ref('at_version') }}\n" + MOVES, at={"stream": "at_version"}
+            ),
+            "at_the_beginning.sql": stream(MOVES, at="before the first change"),
+            "at_version_shown.sql": stream(MOVES, at=1, show_initial_rows=True),
+            "at_now_hidden.sql": stream(MOVES, show_initial_rows=False),
+            "starts.sql": "{{ config(materialized='incremental', incremental_strategy='append') }}"
+            + " union all ".join(
+                f"select '{name}' as name, id, change_action from {{{{ stream('{name}') }}}}"
+                for name in STARTS
+            ),
             "short_stream.sql": SHORT,
             "short_changes.sql": consumer("short_stream", "id"),
         }
@@ -61,6 +81,14 @@ class TestKinds:
             "'delta.deletedFileRetentionDuration' = 'interval 1 hours')"
         )
         project.run_sql("insert into {schema}.short values (1)")
+        project.run_sql(
+            f"create table {{schema}}.moves (id int) using delta tblproperties ({feed})"
+        )
+        project.run_sql("insert into {schema}.moves values (1), (2)")
+        project.run_sql("delete from {schema}.moves where id = 1")
+        text = stream(MOVES, at=str(datetime.now(UTC)))
+        write_file(text, project.project_root, "models", "at_moment.sql")
+        project.run_sql("insert into {schema}.moves values (3)")
 
     def taken(self, project: Any, table: str) -> list[tuple[Any, ...]]:
         """What the last run has put into a consumer."""
@@ -81,8 +109,12 @@ class TestKinds:
 
     def test_every_mode_twice(self, project):
         dbt("run")
+        self.check_starts(project)
         assert self.taken(project, "totals_changes") == [("Jeff", 2, "INSERT", False)]
         assert self.taken(project, "new_items") == [("Car", "INSERT"), ("Rug", "INSERT")]
+        assert self.taken(project, "upserted") == [
+            ("Car", "Jeff", "INSERT"), ("Rug", "Jeff", "INSERT"),
+        ]  # fmt: skip
         assert self.log(project) == [
             ("Car", "Jeff", "INSERT", False, 1), ("Rug", "Jeff", "INSERT", False, 1),
         ]  # fmt: skip
@@ -92,12 +124,27 @@ class TestKinds:
         project.run_sql("delete from {schema}.items where item = 'Ball'")
         project.run_sql("insert into {schema}.items values ('Ball', 'Walter'), ('Robe', 'Jeff')")
         project.run_sql("delete from {schema}.items where item = 'Car'")
-        found = dbt("run", "--exclude", "short_stream", "short_changes")
+        # What the dynamic table does not show yet.
+        unseen = (
+            "select item, change_action from {{ changes('select * from ' ~ target.schema ~ "
+            "'.items', since={'dynamic_table': ref('totals')}, until='now') }}"
+        )
+        shown = run_dbt(["show", "--inline", unseen])[0].agate_table.rows
+        assert sorted(tuple(row) for row in shown) == [
+            ("Ball", "INSERT"), ("Car", "DELETE"), ("Robe", "INSERT"),
+            ("Rug", "DELETE"), ("Rug", "INSERT"),
+        ]  # fmt: skip
+        found = dbt("run", "--exclude", "short_stream", "short_changes", "starts", "at_*")
         assert actions(found)["totals"] == "INCREMENTAL"
         # Jeff has lost a rug and a car, and got a robe.
         assert self.taken(project, "totals_changes") == [
             ("Jeff", 1, "INSERT", True), ("Jeff", 2, "DELETE", True),
             ("Maude", 1, "INSERT", False), ("Walter", 1, "INSERT", False),
+        ]  # fmt: skip
+        # Of the rug only where it is now.
+        assert self.taken(project, "upserted") == [
+            ("Ball", "Walter", "INSERT"), ("Car", "Jeff", "DELETE"), ("Robe", "Jeff", "INSERT"),
+            ("Rug", "Maude", "INSERT"),
         ]  # fmt: skip
         # The ball is new once; that the rug moved is no insert.
         assert self.taken(project, "new_items") == [("Ball", "INSERT"), ("Robe", "INSERT")]
@@ -115,7 +162,25 @@ class TestKinds:
         )
         assert kept == [
             ("item_log", "MINIMIZE"), ("new_items", "APPEND_ONLY"), ("totals_changes", "MINIMIZE"),
+            ("upserted", "MINIMIZE"),
         ]  # fmt: skip
+
+    def check_starts(self, project: Any) -> None:
+        """Each stream has begun where it was told to, with the contents there or without."""
+        since = {"DELETE": [1], "INSERT": [3]}
+        wanted = {
+            "at_version": since,
+            "at_another": since,
+            "at_moment": {"INSERT": [3]},
+            "at_the_beginning": {"INSERT": [2, 3]},
+            "at_version_shown": {"DELETE": [1], "INSERT": [1, 2, 3]},
+        }
+        assert rows(project, "select name, id, change_action from {schema}.starts") == sorted(
+            (name, id, action)
+            for name, actions in wanted.items()
+            for action, ids in actions.items()
+            for id in ids
+        )
 
     def short(self, project: Any) -> list[int]:
         return [row[0] for row in rows(project, "select id from {schema}.short_changes")]
@@ -142,6 +207,10 @@ class TestKinds:
         project.run_sql("insert into {schema}.short values (3)")
         with monkeypatch.context() as patch:
             forward(patch)
-            run_dbt(["run-operation", "changes_stream_status"])
+            status = ["run-operation", "changes_stream_status", "--args", "{stream: short_stream}"]
+            _, output = run_dbt_and_capture(status)
+            [line] = [line for line in output.splitlines() if "short_changes" in line]
+            # Of three days, three hours and what the test took are over.
+            assert re.search(r"changes pending .* 2d 20h 5\dm", line), line
             dbt("run", *select, "--vars", "extension: 3 days")
         assert self.short(project) == [1, 2, 3]

@@ -1,10 +1,13 @@
 """Streams on a real Spark: each change arrives in each consumer once, whatever happens."""
 
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
-from dbt.tests.util import run_dbt
+from dbt.tests.util import rm_file, run_dbt, run_dbt_and_capture, write_file
 from tests.functional.refreshes import dbt, history, rows
+
+from dbt.adapters.spark_dynamic.warehouse import DbtWarehouse
 
 PEOPLE_STREAM = """{{ config(materialized='changes_stream', unique_key='id') }}
 select id, name from {{ target.schema }}.people"""
@@ -15,7 +18,7 @@ PEOPLE_CHANGES = """{{ config(materialized='incremental', incremental_strategy='
   pre_hook="{{ var('before', 'select 1') }}", post_hook="{{ var('after', 'select 1') }}") }}
 select name, change_action, change_is_update from {{ stream('people_stream') }}"""
 # Named twice: the same rows both times.
-LAST_BATCH = """{{ config(materialized='table') }}
+LAST_BATCH = """{{ config(materialized='table', enabled=var('enabled', true)) }}
 select a.name, b.n from {{ stream('people_stream') }} a
 cross join (select count(*) as n from {{ stream('people_stream') }}) b"""
 CURRENT = """{{ config(materialized='incremental', incremental_strategy='merge',
@@ -26,6 +29,8 @@ BOTH = """{{ config(materialized='incremental', incremental_strategy='append') }
 select 'people' as what, name, change_action from {{ stream('people_stream') }}
 union all
 select 'items', item, change_action from {{ stream('items_stream') }}"""
+OWNERS = """{{ config(materialized='incremental', incremental_strategy='append') }}
+select owner from {{ stream('items_stream') }}"""
 SNAPSHOT = """{% snapshot people_history %}
 {{ config(unique_key='id', strategy='check', check_cols=['name']) }}
 select id, name from {{ stream('people_stream') }} where change_action = 'INSERT'
@@ -100,10 +105,13 @@ class TestListing9:
 
         add_people(project)
         pending = (
-            "select name from {{ changes('select id, name from ' ~ target.schema ~ '.people', "
+            "select name from {{ changes(ref('people_stream'), "
             "since={'stream': 'people_stream', 'consumer': 'people_changes'}) }}"
         )
         assert len(run_dbt(["show", "--inline", pending])[0].agate_table.rows) == 3
+        # It means the same.
+        edited = PEOPLE_STREAM.replace("select id, name from", "SELECT p.id, p.name\nFROM")
+        write_file(f"{edited} AS p", project.project_root, "models", "people_stream.sql")
         # Looking at it moves nothing.
         run_dbt(["compile"])
         run_dbt(["show", "--select", "people_changes"])
@@ -111,6 +119,8 @@ class TestListing9:
         assert changed(project) == SECOND
         project.run_sql("truncate table {schema}.people_changes")
 
+        # A column that the stream does not use.
+        project.run_sql("alter table {schema}.people add columns (age int)")
         rename_people(project)
         delete = f"delete from {project.test_schema}.people where id in (2, 5)"
         dbt("run", "--select", "people_changes", "--vars", f"before: {delete}")
@@ -263,3 +273,43 @@ class TestConsumers:
         assert rows(project, both) == sorted([*first, *second, *again])
         kept = "select distinct action from {schema}.changes_stream_consumptions"
         assert rows(project, kept) == [("CONSUME",), ("MOVE",), ("RESET",)]
+
+    def test_consumers_in_trouble(self, project, monkeypatch):
+        """Another definition, a lost position, a new name, a pause, and a clock that is behind."""
+        models = (project.project_root, "models")
+        write_file(f"{ITEMS_STREAM} where owner > 0", *models, "items_stream.sql")
+        write_file(OWNERS, *models, "owners.sql")
+        project.run_sql(
+            "create table {schema}.owners (owner int) using delta "
+            "tblproperties ('spark_dynamic.consumer' = 'true')"
+        )
+        rm_file(*models, "current_people.sql")
+        write_file(CURRENT, *models, "people_now.sql")
+        project.run_sql("insert into {schema}.people values (9, 'Brandt')")
+        found = dbt("run", "--vars", "enabled: false", expect_pass=False)
+        failed = {name: str(r.message) for name, r in found.items() if r.status == "error"}
+        assert failed.keys() == {"both", "owners"}
+        assert "STREAM_CHANGED: The definition of items_stream" in failed["both"]
+        assert "STREAM_POSITION_LOST: " in failed["owners"]
+        # Under its new name it is new.
+        now = "select id, is_gone from {schema}.people_now"
+        assert rows(project, now) == [(1, False), (8, False), (9, False)]
+        _, output = run_dbt_and_capture(["run-operation", "changes_stream_status"])
+        told = [line for line in output.splitlines() if "items_stream" in line]
+        assert any(".both" in line and "STREAM_CHANGED" in line for line in told), told
+        assert any(".owners" in line and "STREAM_POSITION_LOST" in line for line in told), told
+
+        begun = dbt("run", "--full-refresh", "--select", "both", "owners")
+        assert consumed(begun) == {"both": "CONSUMED", "owners": "CONSUMED"}
+        names = ("Brandt", "Jeffrey", "Smokey")
+        contents = [("people", name, "INSERT") for name in names]
+        both = "select * from {schema}.both"
+        assert rows(project, both) == contents
+        early = datetime.now(UTC)
+        project.run_sql("insert into {schema}.people values (10, 'Knox')")
+        dbt("run", "--select", "both", "last_batch")
+        # It has kept its position while it was disabled.
+        assert rows(project, "select * from {schema}.last_batch") == [("Brandt", 2), ("Knox", 2)]
+        monkeypatch.setattr(DbtWarehouse, "now", lambda _: early)
+        assert consumed(dbt("run", "--select", "both")) == {"both": "COVERED"}
+        assert rows(project, both) == sorted([*contents, ("people", "Knox", "INSERT")])

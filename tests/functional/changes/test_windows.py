@@ -18,14 +18,21 @@ PEOPLE = "source('shop', 'people')"
 RECENT = (
     KEPT
     + "select id, name, change_action, change_row_id, change_timestamp from {{ changes("
-    + f"{PEOPLE}, since='1 hour', mode='redo_log', bound='at_least', unique_key='id') }}}}"
+    + f"'select id, name from ' ~ {PEOPLE}, since='1 hour', mode='redo_log', bound='at_least', "
+    + "unique_key='id') }}"
 )
 # With a direct read beside it.
 COUNTED = (
     KEPT
-    + "select c.change_action, count(*) as n from {{ changes('select * from ' ~ "
+    + "select c.change_action, count(*) as n from {{ changes('select id from ' ~ "
     + f"{PEOPLE}, since='1 hour', mode='redo_log', bound='at_least') }}}} c "
     + f"join {{{{ {PEOPLE} }}}} p on p.id = c.id group by c.change_action"
+)
+# Made a table again.
+LAST = (
+    KEPT
+    + "select id, name from {{ integrate(changes('select id, name from ' ~ "
+    + f"{PEOPLE}, since='1 hour', mode='redo_log', bound='at_least'), unique_key='id') }}}}"
 )
 SCHEMA = """
 sources:
@@ -42,7 +49,7 @@ models:
       - {name: change_row_id, data_type: string}
       - {name: change_timestamp, data_type: timestamp}
 """
-BOTH = ["recent", "counted"]
+MODELS = ["recent", "counted", "last_names"]
 
 
 def kept(project: Any, name: str) -> list[str]:
@@ -65,6 +72,7 @@ class TestWindows:
         return {
             "recent.sql": RECENT,
             "counted.sql": COUNTED,
+            "last_names.sql": LAST,
             "schema.yml": SCHEMA,
         }
 
@@ -78,12 +86,14 @@ class TestWindows:
         assert kept(project, "recent") == []
 
     def test_they_come(self, project):
-        assert actions(dbt("run")) == dict.fromkeys(BOTH, "FULL/INITIAL_BUILD")
+        assert actions(dbt("run")) == dict.fromkeys(MODELS, "FULL/INITIAL_BUILD")
         assert len(kept(project, "recent")) == 1 and len(kept(project, "counted")) == 1
         before = self.shown(project)
-        project.run_sql("insert into {schema}.people values (2, 'Donny')")
+        # Nobody uses it.
+        project.run_sql("alter table {schema}.people add columns (age int)")
+        project.run_sql("insert into {schema}.people values (2, 'Donny', 40)")
         project.run_sql("update {schema}.people set name = 'Jeffrey' where id = 1")
-        assert actions(dbt("run")) == dict.fromkeys(BOTH, "INCREMENTAL")
+        assert actions(dbt("run")) == dict.fromkeys(MODELS, "INCREMENTAL")
         assert self.shown(project) == sorted(
             [
                 *before,
@@ -93,6 +103,8 @@ class TestWindows:
             ],
             key=repr,
         )
+        last = "select id, name from {schema}.last_names"
+        assert rows(project, last) == [(1, "Jeffrey"), (2, "Donny")]
         assert set(actions(dbt("run", "--select", "recent")).values()) == {"NO_DATA"}
 
     def test_they_age_while_others_come(self, project, monkeypatch):
@@ -124,9 +136,10 @@ class TestWindows:
     def test_the_clock_alone_lets_them_age(self, project, monkeypatch):
         later = datetime.now(UTC) + timedelta(hours=2)
         monkeypatch.setattr(DbtWarehouse, "now", lambda _: later)
-        assert actions(dbt("run")) == dict.fromkeys(BOTH, "INCREMENTAL")
+        assert actions(dbt("run")) == dict.fromkeys(MODELS, "INCREMENTAL")
         assert self.shown(project) == []
         assert rows(project, "select * from {schema}.counted") == []
+        assert rows(project, "select * from {schema}.last_names") == []
 
     @pytest.mark.nightly
     def test_another_definition(self, project, monkeypatch):

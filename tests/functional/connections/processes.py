@@ -2,12 +2,14 @@
 
 import json
 import os
+import pty
 import re
 import signal
 import subprocess
 import sys
 import time
-from dataclasses import dataclass
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -97,8 +99,13 @@ class DbtProject:
             arguments += ("--vars", json.dumps({"answers": answers}))
         return _finish(self.start(*arguments))
 
-    def dbt_in_one_process(self, *commands: list[str], first: str = "") -> Finished:
-        """Run several commands, so that they share what the first one starts."""
+    def dbt_in_one_process(
+        self, *commands: list[str], first: str = "", terminal: bool = False
+    ) -> Finished:
+        """Run several commands, so that they share what the first one starts.
+
+        With `terminal`, errors and progress go to a terminal, as they do for a person.
+        """
         script = f"""
 {first}
 from dbt.cli.main import dbtRunner
@@ -106,24 +113,35 @@ for command in {commands!r}:
     done = dbtRunner().invoke(command)
     assert done.success, (command, done.exception)
 """
+        if terminal:
+            return self._in_terminal("-c", script)
         return _finish(self._python("-c", script))
 
-    def _python(self, *arguments: str) -> "subprocess.Popen[str]":
+    def _in_terminal(self, *arguments: str) -> Finished:
+        ours, theirs = pty.openpty()
+        with ThreadPoolExecutor() as aside:
+            shown = aside.submit(_read_terminal, ours)
+            process = self._python(*arguments, errors=theirs)
+            os.close(theirs)
+            finished = _finish(process)
+            return replace(finished, errors=shown.result(timeout=30))
+
+    def _python(self, *arguments: str, errors: int = subprocess.PIPE) -> "subprocess.Popen[str]":
         return subprocess.Popen(
             [sys.executable, *arguments],
             cwd=self.folder,
             env=self.environment,
             stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
+            stderr=errors,
             text=True,
             start_new_session=True,
             # As in a shell: whatever runs the tests in the background may ignore Ctrl-C.
             preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
         )
 
-    def results(self) -> dict[str, dict[str, Any]]:
-        """The last run's result of each node, by name."""
-        found = json.loads((self.folder / "target/run_results.json").read_text())["results"]
+    def results(self, target: str = "target") -> dict[str, dict[str, Any]]:
+        """The result of each node, by name, of the last run with this target path."""
+        found = json.loads((self.folder / target / "run_results.json").read_text())["results"]
         return {result["unique_id"].split(".")[2]: result for result in found}
 
 
@@ -134,4 +152,19 @@ def _finish(process: "subprocess.Popen[str]") -> Finished:
     except subprocess.TimeoutExpired:
         os.killpg(process.pid, signal.SIGKILL)
         raise
-    return Finished(process.returncode, screen, errors, time.monotonic() - begin)
+    return Finished(process.returncode, screen, errors or "", time.monotonic() - begin)
+
+
+def _read_terminal(terminal: int) -> str:
+    """Read what is shown on a terminal until the last process has closed it."""
+    shown = b""
+    while True:
+        try:
+            part = os.read(terminal, 4096)
+        except OSError:
+            # How Linux says that nobody can write any more.
+            part = b""
+        if not part:
+            os.close(terminal)
+            return shown.decode()
+        shown += part

@@ -1,11 +1,13 @@
 """The embedded Spark of a dbt process: defaults, choices, screen, Ctrl-C, a second one."""
 
+import json
 import os
 import re
 import signal
 import subprocess
 import time
 from pathlib import Path
+from typing import Any
 
 from tests.functional.connections.processes import NOISE, DbtProject
 
@@ -17,7 +19,47 @@ def table(sql: str, **config: str) -> str:
     return f"{{{{ config(materialized='table', {options}) }}}}\n{sql}"
 
 
+def dynamic_table(sql: str, **config: str) -> str:
+    return table(sql, **config).replace("'table'", "'dynamic_table'", 1)
+
+
+ORDERS = "id,region,amount\n" + "".join(f"{n},{'nesw'[n % 4]},{n % 17}.25\n" for n in range(200))
+BY_REGION = "select region, sum(amount) as total, count(*) as n from {} group by region"
+LARGE = "select o.region, l.id, n from {} o join {} l on l.region = o.region where l.amount > 9"
+CHANGES = """
+{% macro change_orders() %}
+  {% do run_query("insert into trial.orders values (900, 'n', 12.5), (901, 'new', 30.0)") %}
+  {% do run_query("update trial.orders set amount = amount + 9 where id % 50 = 3") %}
+  {% do run_query("delete from trial.orders where id % 40 = 1") %}
+{% endmacro %}
+"""
+
+
+def actions(results: dict[str, dict[str, Any]]) -> dict[str, str]:
+    """The action of each dynamic table."""
+    responses = {name: result["adapter_response"] for name, result in results.items()}
+    return {n: r["refresh_action"] for n, r in responses.items() if "refresh_action" in r}
+
+
+def differences(query: str, name: str) -> str:
+    """A query that counts the rows in which a table and a query differ."""
+    both = ((query, f"table {name}"), (f"table {name}", query))
+    return " + ".join(f"(select count(*) from (({a}) except all ({b})))" for a, b in both).join(
+        ("select ", " as n")
+    )
+
+
 def test_a_profile_of_two_lines_and_models_that_fail(shop: DbtProject) -> None:
+    shop.write("seeds/orders.csv", ORDERS)
+    shop.write("macros/change_orders.sql", CHANGES)
+    shop.write(
+        "models/by_region.sql",
+        dynamic_table(BY_REGION.format("{{ ref('orders') }}"), refresh_mode="incremental"),
+    )
+    shop.write(
+        "models/large.sql",
+        dynamic_table(LARGE.format("{{ ref('by_region') }}", "{{ ref('orders') }}")),
+    )
     shop.write("models/good.sql", table("select 1 as a"))
     shop.write("models/unknown_column.sql", table("select nothing as a"))
     shop.write("models/not_a_number.sql", table("select cast('x' as int) as a"))
@@ -29,8 +71,9 @@ def test_a_profile_of_two_lines_and_models_that_fail(shop: DbtProject) -> None:
         "models/failing_hook.sql",
         table("select 1 as a", post_hook="select raise_error('from the hook')"),
     )
-    run = shop.dbt("run", answers={"zone": "select current_timezone()"})
+    run = shop.dbt("build", answers={"zone": "select current_timezone()"})
     assert run.told["zone"] == "UTC"
+    assert actions(shop.results()) == dict.fromkeys(["by_region", "large"], "FULL")
     failed = {name for name, result in shop.results().items() if result["status"] != "success"}
     assert failed == {"unknown_column", "not_a_number", "failing_task", "failing_hook"}
 
@@ -49,6 +92,32 @@ def test_a_profile_of_two_lines_and_models_that_fail(shop: DbtProject) -> None:
     assert run.errors == ""
     assert shop.log.is_file()
     assert [name for name in LEFT_BEHIND if (shop.folder / name).exists()] == []
+    _a_second_process_goes_on(shop)
+
+
+def _a_second_process_goes_on(shop: DbtProject) -> None:
+    """Nothing to do at first, then changes; the person sees that Spark is being started."""
+    by_region = BY_REGION.format("trial.orders")
+    large = LARGE.format(f"({by_region})", "trial.orders")
+    answers = {
+        "by_region": differences(by_region, "trial.by_region"),
+        "large": differences(large, "trial.large"),
+    }
+    run = ["run", "--select", "by_region", "large"]
+    shop.environment["TERM"] = "xterm"
+    second = shop.dbt_in_one_process(
+        [*run, "--target-path", "unchanged"],
+        ["run-operation", "change_orders"],
+        [*run, "--target-path", "changed", "--vars", json.dumps({"answers": answers})],
+        terminal=True,
+    )
+    assert second.code == 0, second.screen + second.errors
+    assert actions(shop.results("unchanged")) == dict.fromkeys(["by_region", "large"], "NO_DATA")
+    changed = actions(shop.results("changed"))
+    assert changed["by_region"] == "INCREMENTAL" and changed["large"] != "NO_DATA"
+    assert second.told == {"by_region": "0", "large": "0"}
+    assert "Starting Spark" in second.errors
+    assert not NOISE.search(second.errors.replace("Starting Spark", "")), second.errors
 
 
 def test_everything_can_be_chosen_in_the_profile(shop: DbtProject, tmp_path: Path) -> None:

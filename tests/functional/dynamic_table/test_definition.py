@@ -2,7 +2,7 @@
 
 import pytest
 from dbt.tests.util import write_file
-from tests.functional.refreshes import actions, dbt, history, rows
+from tests.functional.refreshes import actions, assert_equals_query, dbt, history, rows
 
 SHAPE = "{{{{ config(materialized='{kind}'{more}) }}}} select {columns} from {{{{ ref('base') }}}}"
 BASE = "{{ config(materialized='table') }} select 1 as a, 'x' as b union all select 2, 'y'"
@@ -32,7 +32,7 @@ class TestEdits:
             "select count(*) as n from {{ ref('shape') }}",
         }
 
-    def test_edits_and_switches(self, project):
+    def test_edits_and_switches(self, project, tmp_path):
         dbt("run", "--exclude", "reader")
         run = ("run", "--select", "shape")
 
@@ -70,7 +70,8 @@ class TestEdits:
         assert rows(project, "select * from {schema}.shape") == [(1, "x", True), (2, "y", True)]
 
         # Storage layout.
-        layout = ", clustered_by='a', tblproperties={'team': 'shop'}, history_retention='10 days'"
+        layout = ", liquid_clustered_by='a', tblproperties={'team': 'shop'}"
+        layout += ", history_retention='10 days'"
         rewrite(project, columns="a, b, true as c", more=layout)
         assert actions(dbt(*run)) == {"shape": "NO_DATA"}
         properties = dict(rows(project, "show tblproperties {schema}.shape__dyn_2"))
@@ -78,31 +79,43 @@ class TestEdits:
         assert properties["delta.deletedFileRetentionDuration"] == "interval 864000 seconds"
         [detail] = project.run_sql("describe detail {schema}.shape__dyn_2", fetch="all")
         assert detail["clusteringColumns"] == ["a"]
+        # What is not configured any more is not there any more.
+        rewrite(project, columns="a, b, true as c", more=", tblproperties={'size': 'small'}")
+        assert actions(dbt(*run)) == {"shape": "NO_DATA"}
+        properties = dict(rows(project, "show tblproperties {schema}.shape__dyn_2"))
+        assert properties["size"] == "small" and "team" not in properties
+        [detail] = project.run_sql("describe detail {schema}.shape__dyn_2", fetch="all")
+        assert detail["clusteringColumns"] == []
         for how, expected in (("continue", "NO_DATA"), ("apply", "REINITIALIZE/CONFIG_CHANGED")):
-            more = f", partition_by='b', on_configuration_change='{how}'"
+            place = f", partition_by='b', location_root='{tmp_path}'"
+            more = f"{place}, on_configuration_change='{how}'"
             rewrite(project, columns="a, b, true as c", more=more)
             assert actions(dbt(*run)) == {"shape": expected}
         [detail] = project.run_sql("describe detail {schema}.shape__dyn_3", fetch="all")
         assert detail["partitionColumns"] == ["b"]
+        assert detail["location"] == f"file:{tmp_path}/shape__dyn_3"
         rewrite(project, columns="a, b, true as c", more=", on_configuration_change='fail'")
         failed = dbt(*run, expect_pass=False)
         assert failed["shape"].message.splitlines()[1].strip().startswith("CONFIG_CHANGED: ")
 
         # Someone else writes into the storage, or turns it back.
-        rewrite(project, columns="a, b, true as c", more=", partition_by='b'")
+        rewrite(project, columns="a, b, true as c", more=place)
         assert actions(dbt(*run)) == {"shape": "NO_DATA"}
         project.run_sql("delete from {schema}.shape__dyn_3 where a = 1")
         assert actions(dbt(*run)) == {"shape": "REINITIALIZE/FOREIGN_COMMIT"}
+        # A rebuild that nobody asked for is a warning, at which strict pipelines stop.
         project.run_sql("restore table {schema}.shape__dyn_3 to version as of 1")
-        assert actions(dbt(*run)) == {"shape": "REINITIALIZE/FOREIGN_COMMIT"}
+        strict = dbt("--warn-error", *run, expect_pass=False)["shape"]
+        assert strict.status == "error" and "FOREIGN_COMMIT" in strict.message
         project.run_sql("optimize {schema}.shape__dyn_3")
         assert actions(dbt(*run)) == {"shape": "NO_DATA"}
         assert rows(project, "select * from {schema}.shape") == [(1, "x", True), (2, "y", True)]
 
         # And away again: the storage goes with it.
-        rewrite(project, kind="view")
+        rewrite(project, kind="incremental")
         dbt(*run)
         assert tables(project) == ["shape"]
+        assert rows(project, "select * from {schema}.shape") == [(1, "x"), (2, "y")]
 
     def test_a_rebuild_nobody_asked_for_can_be_forbidden(self, project):
         rewrite(project, more=", full_refresh=false")
@@ -111,16 +124,40 @@ class TestEdits:
         failed = dbt("run", "--select", "shape", "--full-refresh", expect_pass=False)["shape"]
         assert "DEFINITION_CHANGED: " in failed.message and "full_refresh: false" in failed.message
         assert rows(project, "select * from {schema}.shape") == [(1, "x"), (2, "y")]
+        rewrite(project, kind="view")
+        dbt("run", "--select", "shape")
+        assert tables(project) == ["shape"]
+
+
+SCHEMA_NAMES = """
+{% macro generate_schema_name(custom_schema_name, node) -%}
+  {{ target.schema }}{{ '_for_' ~ custom_schema_name if custom_schema_name }}
+{%- endmacro %}
+"""
+ODD = "a as `a b`, a + 1 as `a.b`, 3 as `select`, 4 as `größe`, 5 as `x``y`, 6 as `p,q=(r);`"
+INCREMENTAL = "materialized='dynamic_table', refresh_mode='incremental'"
 
 
 class TestNames:
     @pytest.fixture(scope="class")
-    def models(self):
+    def macros(self):
+        return {"generate_schema_name.sql": SCHEMA_NAMES}
+
+    @pytest.fixture(scope="class")
+    def place(self, tmp_path_factory):
+        """Where a table is that no catalog knows."""
+        return tmp_path_factory.mktemp("tables") / "Numbers"
+
+    @pytest.fixture(scope="class")
+    def models(self, place):
         return {
-            "order.sql": "{{ config(materialized='dynamic_table') }} select 1 as `a b`, "
-            "2 as `a.b`, 3 as `select`, 4 as `größe`, 5 as `x``y`, 6 as `p,q=(r);`",
-            "reader.sql": "{{ config(materialized='dynamic_table', alias='group', "
-            "schema='other', clustered_by=['p,q=(r);']) }} select * from {{ ref('order') }}",
+            "order.sql": f"{{{{ config({INCREMENTAL}) }}}} select {ODD} "
+            "from {{ target.schema }}.numbers",
+            "reader.sql": f"{{{{ config({INCREMENTAL}, alias='group', schema='other', "
+            "clustered_by=['p,q=(r);']) }} select * from {{ ref('order') }}",
+            "grouped.sql": f"{{{{ config({INCREMENTAL}) }}}} select `a.b`, "
+            "max(`a b`) as `largest a` from {{ ref('order') }} group by `a.b`",
+            "by_path.sql": f"{{{{ config({INCREMENTAL}) }}}} select a from delta.`{place}`",
             "own.sql": "{{ config(materialized='dynamic_table') }} select * from {{ this }}",
             "reserved.sql": "{{ config(materialized='dynamic_table') }} select 1 as __dyn_x",
             "twice.sql": "{{ config(materialized='dynamic_table') }} select 1 as x, 2 as X",
@@ -129,13 +166,24 @@ class TestNames:
             "select 1 as x",
         }
 
-    def test_names(self, project):
+    def test_names(self, project, place):
+        numbers = [f"{project.test_schema}.numbers", f"delta.`{place}`"]
+        for table in numbers:
+            project.run_sql(f"create table {table} (a int) using delta")
+            project.run_sql(f"insert into {table} values (1)")
         results = dbt("run", expect_pass=False)
-        assert actions(results) == dict.fromkeys(["order", "reader"], "FULL/INITIAL_BUILD")
+        good = ["order", "reader", "grouped", "by_path"]
+        assert actions(results) == dict.fromkeys(good, "FULL/INITIAL_BUILD")
+        for table in numbers:
+            project.run_sql(f"insert into {table} values (7), (8)")
+            project.run_sql(f"delete from {table} where a = 1")
+        assert actions(dbt("run", "--select", *good)) == dict.fromkeys(good, "INCREMENTAL")
         assert rows(project, "select `a b`, `a.b`, `select`, `größe`, `x``y`, `p,q=(r);` "
-                    "from {schema}.order") == [(1, 2, 3, 4, 5, 6)]  # fmt: skip
-        assert rows(project, "select * from {schema}_other.group") == [(1, 2, 3, 4, 5, 6)]
-        project.run_sql("drop schema {schema}_other cascade")
+                    "from {schema}.order") == [(7, 8, 3, 4, 5, 6), (8, 9, 3, 4, 5, 6)]  # fmt: skip
+        assert_equals_query(project, "order", "select * from {schema}_for_other.group")
+        assert rows(project, "select `largest a` from {schema}.grouped") == [(7,), (8,)]
+        assert rows(project, "select a from {schema}.by_path") == [(7,), (8,)]
+        project.run_sql("drop schema {schema}_for_other cascade")
         for model, code in {
             "own": "READS_ITSELF",
             "reserved": "COLUMN_NAME_RESERVED",
@@ -145,7 +193,10 @@ class TestNames:
         }.items():
             assert results[model].status == "error"
             assert f"{code}: " in results[model].message, results[model].message
-        assert tables_of(project) == ["dynamic_table_refreshes", "order", "order__dyn"]
+        stored = [
+            name for model in ("by_path", "grouped", "order") for name in (model, f"{model}__dyn")
+        ]
+        assert tables_of(project) == sorted([*stored, "dynamic_table_refreshes", "numbers"])
         assert len(history(project, "order__dyn")) >= 1
 
 

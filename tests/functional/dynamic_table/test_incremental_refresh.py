@@ -13,7 +13,11 @@ BY_REGION = INCREMENTAL + (
     "select region, sum(amount) as amount, count(*) as n, max(amount) as largest "
     "from {{ ref('orders') }} group by region having count(*) > 0"
 )
-LARGE = INCREMENTAL + "select id, region from {{ ref('orders') }} where amount >= 10"
+LARGE = (
+    "{{ config(pre_hook='insert into {{ target.schema }}.hooked values (1)') }}"
+    + INCREMENTAL
+    + "select id, region from {{ ref('orders') }} where amount >= 10"
+)
 BOTH = INCREMENTAL + (
     "select r.region, r.amount, l.id from {{ ref('by_region') }} r "
     "join {{ ref('large') }} l on l.region = r.region"
@@ -70,6 +74,7 @@ class TestChain:
         project.run_sql(
             f"create table {{schema}}.lines (order_id int, amount decimal(10,2)) {feed}"
         )
+        project.run_sql("create table {schema}.hooked (n int) using delta")
         project.run_sql("insert into {schema}.raw_orders values (1, 'n'), (2, 's'), (3, 's')")
         project.run_sql("insert into {schema}.lines values (1, 5), (1, 50), (2, 10), (3, 1)")
 
@@ -93,6 +98,14 @@ class TestChain:
         assert actions(dbt("build")) == dict.fromkeys(NAMES, "INCREMENTAL")
         self.check(project)
         assert actions(dbt("run")) == dict.fromkeys(NAMES, "NO_DATA")
+
+        # Changes that cancel out are no data, and no reason for a hook.
+        project.run_sql("update {schema}.lines set amount = 60 where amount = 50")
+        assert actions(dbt("run", "--select", "orders", "large")) == {
+            "orders": "INCREMENTAL",
+            "large": "NO_DATA",
+        }
+        assert rows(project, "select count(*) from {schema}.hooked") == [(3,)]
 
         # Only a part is refreshed; the rest follows later, at one cut.
         project.run_sql("insert into {schema}.lines values (1, 11)")

@@ -62,6 +62,7 @@ class TestRefresh:
             "over_view": "FULL/INITIAL_BUILD",
         }
         assert first["totals"].message == "FULL +3 -0 (INITIAL_BUILD)"
+        assert first["totals"].adapter_response["refresh_trigger"] == "CREATION"
         assert_equals_query(project, "totals", TOTALS_QUERY)
 
         unchanged = dict.fromkeys(["totals", "large", "over_view"], "NO_DATA")

@@ -16,6 +16,10 @@ select count(*) as n from {{ ref('numbers') }}
 
 class TestRefreshHistory:
     @pytest.fixture(scope="class")
+    def dbt_profile_target(self, dbt_profile_target, unique_schema):
+        return {**dbt_profile_target, "state_schema": f"{unique_schema}_state"}
+
+    @pytest.fixture(scope="class")
     def packages(self):
         return {"packages": [{"local": str(ROOT)}]}
 
@@ -28,10 +32,11 @@ class TestRefreshHistory:
         return {
             "numbers.sql": "{{ config(materialized='table') }} select id from range(3)",
             "totals.sql": TOTALS,
+            "lagged.sql": TOTALS.replace("table'", "table', target_lag='7 days'"),
         }
 
     def test_it_is_empty_first_and_then_lists_every_refresh(self, project):
-        history = HISTORY + "dynamic_table_refresh_history"
+        history = HISTORY + "dynamic_table_refresh_history where relation like '%totals'"
         run_dbt(["deps"])
         run_dbt(["run"])
         assert rows(project, history) == []
@@ -40,7 +45,21 @@ class TestRefreshHistory:
             (1, "NO_DATA", True, True),
             (2, "FULL", True, True),
         ]
+        # The state is in a schema of its own, which the first run has made.
+        state = "show tables in {}{} like 'dynamic_table_refreshes'"
+        assert len(rows(project, state.format("{schema}", "_state"))) == 1
+        assert rows(project, state.format("{schema}", "")) == []
+        counted = "select refresh_action, jobs > 0 from {schema}_state.dynamic_table_refreshes"
+        assert ("FULL", True) in rows(project, counted)
 
     def test_the_lag_of_each_table_is_shown(self, project):
-        lag = "select target_lag_seconds, refreshes, peak_lag_seconds >= trough_lag_seconds from "
-        assert rows(project, lag + "{schema}.dynamic_table_lag") == [(None, 2, True)]
+        lag = (
+            "select target_lag_seconds, refreshes, peak_lag_seconds >= trough_lag_seconds, state, "
+            "errors_in_a_row, share_within_target, next_due > data_timestamp, lag_seconds >= 0 "
+            "from {schema}.dynamic_table_lag"
+        )
+        assert rows(project, lag) == [
+            (604800, 1, True, "SUCCEEDED", 0, 1.0, True, True),
+            (None, 2, True, "SUCCEEDED", 0, None, None, True),
+        ]
+        project.run_sql("drop schema {schema}_state cascade")

@@ -11,7 +11,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from dbt.tests.util import run_dbt
+from dbt.tests.util import run_dbt, run_dbt_and_capture, write_file
 from tests.functional.refreshes import actions, dbt, rows
 
 from dbt.adapters.spark_dynamic.project import short_hash
@@ -33,10 +33,15 @@ REPORT = """
 {{ config(materialized='dynamic_table', target_lag='7 days') }}
 select max(total) as best from {{ ref('shown') }}
 """
+SECOND = """
+{{ config(materialized='dynamic_table', target_lag='7 days') }}
+select min(total) as least from {{ ref('totals') }}
+"""
 FREE = """
 {{ config(materialized='dynamic_table') }}
 select count(*) as n from {{ source('shop', 'orders') }}
 """
+LATER = FREE.replace("table')", "table', target_lag='7 days', initialize='on_schedule')")
 SOURCES = """
 sources:
   - name: shop
@@ -64,6 +69,7 @@ class TestTargetLag:
             "shown.sql": SHOWN,
             "report.sql": REPORT,
             "free.sql": FREE,
+            "later.sql": LATER,
             "schema.yml": SOURCES,
         }
 
@@ -76,24 +82,35 @@ class TestTargetLag:
     def test_what_is_not_due_is_left_alone(self, project):
         project.run_sql("create table {schema}.orders (customer int, amount int) using delta")
         self.insert(project, 10)
-        built = actions(dbt("run"))
-        assert built == dict.fromkeys([*LAGGED, "free"], "FULL/INITIAL_BUILD")
+        first = dbt("run")
+        built = dict.fromkeys([*LAGGED, "free"], "FULL/INITIAL_BUILD")
+        assert actions(first) == {**built, "later": "NOT_DUE"}
+        assert first["later"].message.startswith("NOT_DUE first build in ")
         self.insert(project, 20)
+        write_file(SECOND, project.project_root, "models", "second.sql")
         results = dbt("run")
         found = actions(results)
         assert [found[name] for name in LAGGED] == ["NOT_DUE", "NOT_DUE"]
+        assert min(results[name].execution_time for name in LAGGED) < 1
         assert found["free"].startswith(("FULL", "INCREMENTAL"))
         assert re.fullmatch(r"NOT_DUE lag [\dms ]+ of 7d", results["totals"].message)
         response = results["report"].adapter_response
         assert response["code"] == "NOT_DUE" and response["statements"] == 0
         assert response["data_timestamp"]
         assert self.best(project) == [(10,)]
+        # A new reader takes what is there, although a source has gone on.
+        assert found["second"] == "FULL/INITIAL_BUILD"
+        built = results["second"].adapter_response["data_timestamp"]
+        assert built == results["totals"].adapter_response["data_timestamp"]
+        assert rows(project, "select least from {schema}.second") == [(10,)]
 
-    def test_it_can_be_forced(self, project, monkeypatch):
-        monkeypatch.setenv("SPARK_DYNAMIC_REFRESH", "all")
-        results = dbt("run", "--select", "+report")
-        triggers = {results[name].adapter_response["refresh_trigger"] for name in LAGGED}
-        assert triggers == {"MANUAL"}
+    def test_it_can_be_forced(self, project):
+        command = datetime.now(UTC)
+        results = dbt("run", "--select", "+report", "--vars", "refresh: all")
+        responses = [results[name].adapter_response for name in LAGGED]
+        assert {response["refresh_trigger"] for response in responses} == {"MANUAL"}
+        [moment] = {response["data_timestamp"] for response in responses}
+        assert datetime.fromisoformat(moment) > command
         assert self.best(project) == [(30,)]
 
     def test_tests_and_source_freshness(self, project):
@@ -108,7 +125,7 @@ class TestTargetLag:
         self.insert(project, 0)
         run_dbt(["source", "freshness"])
         found = {name.rpartition(".")[2] for name in run_dbt(fresher)}
-        assert found == {*LAGGED, "free", "shown"}
+        assert found == {*LAGGED, "free", "later", "shown", "second"}
 
     def test_a_suspended_table_succeeds_and_is_not_refreshed(self, project, monkeypatch):
         monkeypatch.setenv("SPARK_DYNAMIC_REFRESH", "all")
@@ -127,43 +144,99 @@ class TestTargetLag:
         forward(monkeypatch, 6)
         self.insert(project, 5)
         due = run_dbt(["ls", "--select", "tag:due", "--resource-type", "model"])
-        assert sorted(name.rpartition(".")[2] for name in due) == ["free", "report", "totals"]
-        run_dbt(["run-operation", "dynamic_table_status"])
+        names = sorted(name.rpartition(".")[2] for name in due)
+        assert names == ["free", "later", "report", "second", "totals"]
+        _, shown = run_dbt_and_capture(["run-operation", "dynamic_table_status"])
+        [line] = [line for line in shown.splitlines() if f"{project.test_schema}.report" in line]
+        cells = [cell.strip() for cell in line.split("|")]
+        assert "7d" in cells and "100.0%" in cells and "DUE" in cells
+        assert any(cell.startswith("6d") for cell in cells)
         results = dbt("run", "--select", "tag:due")
         moments = {result.adapter_response["data_timestamp"] for result in results.values()}
-        assert len(results) == 3 and len(moments) == 1
+        assert len(results) == 5 and len(moments) == 1
+        assert actions(results)["later"] == "FULL/INITIAL_BUILD"
         assert self.best(project) == [(75,)]
         assert actions(dbt("run", "--select", "report")) == {"report": "NOT_DUE"}
         # dbt's own list of what exists shows that somebody dropped a table.
         project.run_sql("drop view {schema}.report")
-        assert actions(dbt("run", "--select", "report")) == {"report": "NO_DATA"}
+        edited = SECOND.replace("min(total)", "max(total)")
+        write_file(edited, project.project_root, "models", "second.sql")
+        both = ["--select", "report", "second"]
+        found = {"report": "NO_DATA", "second": "REINITIALIZE/DEFINITION_CHANGED"}
+        assert actions(dbt("run", *both)) == found
         assert self.best(project) == [(75,)]
+        # A configuration is applied at once; what was edited is the same however dbt parses it.
+        owned = REPORT.replace("target_lag", "tblproperties={'team': 'sales'}, target_lag")
+        write_file(owned, project.project_root, "models", "report.sql")
+        found = {"report": "NO_DATA", "second": "NOT_DUE"}
+        assert actions(dbt("run", "--no-partial-parse", *both)) == found
+        assert ("team", "sales") in rows(project, "show tblproperties {schema}.report__dyn")
+        assert actions(dbt("run", *both)) == dict.fromkeys(["report", "second"], "NOT_DUE")
 
 
-BROKEN = """
-{{ config(materialized='dynamic_table', suspend_after=2) }}
-select cast(text as int) as number from {{ target.schema }}.texts
+NUMBERS = """
+{{ config(materialized='dynamic_table', suspend_after=2, refresh_mode='incremental') }}
+select number from {{ target.schema }}.digits
+"""
+DOUBLED = """
+{{ config(materialized='dynamic_table', target_lag='7 days') }}
+select 2 * number as number from {{ ref('numbers') }}
+"""
+UNRELATED = """
+{{ config(materialized='dynamic_table') }} select text from {{ target.schema }}.others
+"""
+TESTED = """
+models:
+  - {name: numbers, data_tests: [no_refresh_errors]}
+  - {name: doubled, data_tests: [within_target_lag]}
 """
 
 
 class TestErrors:
     @pytest.fixture(scope="class")
     def models(self):
-        return {"numbers.sql": BROKEN}
+        return {
+            "numbers.sql": NUMBERS,
+            "doubled.sql": DOUBLED,
+            "unrelated.sql": UNRELATED,
+            "schema.yml": TESTED,
+        }
 
-    def test_a_table_that_fails_is_suspended_until_it_is_resumed(self, project):
-        project.run_sql("create table {schema}.texts using delta as select '1' as text")
+    def test_a_table_that_fails_is_suspended_until_it_is_resumed(self, project, monkeypatch):
+        feed = "tblproperties ('delta.enableChangeDataFeed' = 'true')"
+        place = f"using delta location '{project.project_root}/digits'"
+        project.run_sql(f"create table {{schema}}.digits {place} {feed} as select 1 as number")
+        project.run_sql("create table {schema}.others using delta as select 'a' as text")
         dbt("run")
-        project.run_sql("insert into {schema}.texts values ('one')")
-        for _ in range(2):
-            failed = dbt("run", expect_pass=False)["numbers"]
-            assert "CAST_INVALID_INPUT" in failed.message
-        suspended = dbt("run", expect_pass=False)["numbers"]
-        assert "SUSPENDED: The last 2 refreshes" in suspended.message
+        # Its files stay where they are.
+        project.run_sql("drop table {schema}.digits")
+        project.run_sql("insert into {schema}.others values ('b')")
+        wanted = ["SOURCE_MISSING: The table", "SOURCE_MISSING: The table"]
+        wanted.append("SUSPENDED: The last 2 refreshes")
+        for attempt, message in enumerate(wanted):
+            found = dbt("run", expect_pass=False)
+            assert message in found["numbers"].message
+            assert found["doubled"].status == "skipped"
+            assert (actions(found)["unrelated"] == "NO_DATA") == (attempt > 0)
         assert rows(project, "select number from {schema}.numbers") == [(1,)]
-        project.run_sql("delete from {schema}.texts where text = 'one'")
+
+        forward(monkeypatch, 8)
+        waiting = dbt("run", "--exclude", "numbers")
+        assert waiting["doubled"].message == f"WAITING for {project.test_schema}.numbers"
+        assert actions(waiting)["unrelated"] == "NO_DATA"
+        tested = {r.node.name: r.status for r in run_dbt(["test"], expect_pass=False)}
+        assert tested == {
+            "no_refresh_errors_numbers_": "fail",
+            "within_target_lag_doubled_": "fail",
+        }
+
+        project.run_sql(f"create table {{schema}}.digits {place}")
+        project.run_sql("insert into {schema}.digits values (2)")
         run_dbt(["run-operation", "dynamic_table_resume", "--args", "{model: numbers}"])
-        assert actions(dbt("run"))["numbers"].startswith(("NO_DATA", "INCREMENTAL", "FULL"))
+        resumed = dbt("run")
+        # It goes on from where it was: only what it missed is read.
+        assert resumed["numbers"].message == "INCREMENTAL +1 -0"
+        assert rows(project, "select number from {schema}.doubled") == [(2,), (4,)]
 
 
 class TestTheStateOfManyTables:

@@ -1,5 +1,6 @@
 """Sources and dynamic tables in one schema of a real Spark, refreshed by the engine."""
 
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from pyspark.sql import SparkSession
@@ -45,13 +46,19 @@ class SparkShop:
     def model(self, name: str, sql: str, **config: Any) -> None:
         self.models[name] = (sql, {"refresh_mode": "incremental", **config})
 
-    def refresh(self, name: str, **more: Any) -> Outcome:
-        """Refresh a model in a cycle of its own."""
+    def refresh(
+        self,
+        name: str,
+        warehouse: SparkWarehouse | None = None,
+        cycle: Cycle | None = None,
+        **more: Any,
+    ) -> Outcome:
+        """Refresh a model, in a cycle of its own if none is given."""
         sql, raw = self.models[name]
         config, problems = parse_config(raw)
         assert problems == []
-        warehouse = SparkWarehouse(self.session)
-        cycle = Cycle("invocation", warehouse.now(), KnownState())
+        warehouse = warehouse or SparkWarehouse(self.session)
+        cycle = cycle or self.cycle()
         request = Request(
             model=f"model.shop.{name}",
             view=TableName.of(self.schema, name),
@@ -65,6 +72,10 @@ class SparkShop:
         outcome = run_plan(plan_refresh(request, cycle, warehouse), cycle, warehouse)
         self.statements = warehouse.statements
         return outcome
+
+    def cycle(self, after: timedelta = timedelta()) -> Cycle:
+        """Open a cycle: now, or some time from now."""
+        return Cycle("invocation", datetime.now(UTC) + after, KnownState())
 
     def action(self, name: str, **more: Any) -> str:
         return self.refresh(name, **more).plan.decision.action

@@ -63,7 +63,7 @@ def test_a_feed_that_began_too_late_is_not_needed(shop: SparkShop) -> None:
 
 
 def test_what_is_not_incremental_says_why(shop: SparkShop) -> None:
-    shop.table("t", "a int, b double, m map<double, int>", "(1, 1, NULL)")
+    shop.table("t", "a int, b double, m map<double, int>, s string, n bigint")
     refused = {
         "select distinct a from t": "DISTINCT",
         "select a from t order by a limit 1": "LIMIT",
@@ -72,6 +72,10 @@ def test_what_is_not_incremental_says_why(shop: SparkShop) -> None:
         "select a, sum(b) as s from t group by a having sum(b) > 1": "FLOAT_DECIDES",
         "select m from t": "TYPE_NOT_SUPPORTED",
         "select max(struct(make_dt_interval(a) as i, a as a)).a as a from t": "TYPE_NOT_STORED",
+        "select count(*) as n from t group by make_dt_interval(a)": "TYPE_NOT_STORED",
+        "select m, count(*) as n from t group by m": "TYPE_NOT_STORED",
+        "select count(*) as n from t group by s collate unicode_ci": "TYPE_NOT_STORED",
+        "select s, avg(n) as mean from t group by s having avg(n) > 1": "FLOAT_DECIDES",
         "select a, row_number() over (order by a) as r from t": "WINDOW_FUNCTION",
         "select a from t where a in (select a from t)": "SUBQUERY",
     }
@@ -111,3 +115,14 @@ def test_a_declared_function_that_is_defined_anew_rebuilds(shop: SparkShop) -> N
     shop.check("kept", "NO_DATA")
     shop.run("CREATE OR REPLACE FUNCTION grown(x INT) RETURNS INT RETURN x + 10")
     shop.check("kept", "REINITIALIZE")
+
+
+def test_a_table_that_was_built_in_mode_full_is_built_anew_once(shop: SparkShop) -> None:
+    shop.table("t", "a int", "(1)")
+    shop.model("m", "select a from t", refresh_mode="full")
+    shop.check("m", "FULL")
+    shop.model("m", "select a from t")
+    shop.run("INSERT INTO t VALUES (2)")
+    assert shop.check("m", "REINITIALIZE").plan.decision.reason.code == "STORAGE_FORM"
+    shop.run("INSERT INTO t VALUES (3)")
+    shop.check("m", "INCREMENTAL")

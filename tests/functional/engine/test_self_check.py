@@ -5,7 +5,9 @@ from spark_shop import SparkShop
 
 from spark_dynamic.apply.groups import Groups
 from spark_dynamic.errors import EngineError
+from spark_dynamic.frontier.record import StoredColumn
 from spark_dynamic.refresh import self_check
+from spark_dynamic.refresh.difference import differing_rows
 
 
 def test_a_wrong_refresh_is_found_rebuilt_and_not_tried_again(
@@ -38,6 +40,25 @@ def test_a_wrong_refresh_is_found_rebuilt_and_not_tried_again(
         shop.refresh("m")
 
 
+def test_a_wrong_first_build_is_found_and_built_as_the_query_says(
+    shop: SparkShop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(self_check, "FIRST", 2)
+    shop.table("t", "a int, b int", "(1, 1)", "(1, 2)")
+    sql = "select a, sum(b) as total from t group by a"
+    shop.model("right", sql, refresh_mode="auto")
+    assert shop.check("right", "FULL").plan.decision.reason.code == "INITIAL_BUILD"
+    build = Groups.build
+    monkeypatch.setattr(
+        Groups, "build", lambda self, rows: build(self, rows).replace("sum(", "max(")
+    )
+    shop.model("m", sql, refresh_mode="auto")
+    reason = shop.check("m", "REINITIALIZE").plan.decision.reason
+    assert reason.code == "SELF_CHECK_FAILED"
+    shop.run("INSERT INTO t VALUES (1, 7)")
+    assert shop.check("m", "FULL").plan.decision.reason.code == "SELF_CHECK_FAILED"
+
+
 @pytest.mark.nightly
 def test_later_refreshes_and_large_sources_are_not_checked(
     shop: SparkShop, monkeypatch: pytest.MonkeyPatch
@@ -63,3 +84,34 @@ def test_later_refreshes_and_large_sources_are_not_checked(
     shop.run("INSERT INTO t VALUES (4)")
     shop.check("m")
     assert checked == ["model.shop.m"]
+
+
+def test_floating_point_numbers_are_compared_in_pairs(shop: SparkShop) -> None:
+    columns = [StoredColumn(n, n, t) for n, t in (("k", "int"), ("x", "double"), ("y", "float"))]
+    close = {
+        "(1, 1e20D, 1F)": "(1, 1e20D + 1e10D, 1F)",
+        "(2, 5.5e-17D, NULL)": "(2, 0D, NULL)",
+        "(3, double('nan'), float('infinity'))": "(3, double('nan'), float('infinity'))",
+        "(4, 1D, 1F), (4, 2D, 2F)": "(4, 2.0000000000001D, 2F), (4, 1D, 1F)",
+        "(NULL, 1D, NULL)": "(NULL, 1.0000000000001D, NULL)",
+    }
+    apart = {
+        "(5, 1e20D, 1F)": "(5, 1e20D + 1e12D, 1F)",
+        "(6, double('infinity'), 1F)": "(6, 1D, 1F)",
+        "(7, double('nan'), 1F)": "(7, 1D, 1F)",
+        "(8, 1D, NULL)": "(8, 1D, 1F)",
+        "(9, 1D, 1F), (9, 1D, 1F)": "(9, 1.0000000000001D, 1F)",
+    }
+
+    def both(rows: dict[str, str]) -> tuple[str, str]:
+        sides = (rows.keys(), rows.values())
+        one, other = (f"SELECT * FROM VALUES {', '.join(s)} AS v(k, x, y)" for s in sides)
+        return one, other
+
+    one, other = both(close | apart)
+    found = shop.session.sql(differing_rows(one, other, columns)).collect()
+    assert sorted(row["c0"] for row in found) == [5, 5, 6, 6, 7, 7, 8, 8, 9, 9]
+    assert sorted(row["copies"] for row in found if row["c0"] == 9) == [-1, 2]
+    many = "SELECT id AS k, id + 1e-12D AS x, float(1) AS y FROM range(1, 30000)"
+    found = shop.session.sql(differing_rows(many, many.replace("1e-12D", "0D"), columns)).collect()
+    assert found == []

@@ -97,6 +97,18 @@ class DeltaTable:
         self.snapshots = {v: s for v, s in self.snapshots.items() if v >= version}
 
 
+@dataclass
+class OtherTable:
+    """A table that is not Delta."""
+
+    name: TableName
+    location: str
+    columns: tuple[Column, ...]
+    rows: tuple[Row, ...]
+    provider: str = "parquet"
+    properties: dict[str, str] = field(default_factory=dict)
+
+
 class Writer:
     """Other people's writes to a table, each one commit with the metrics that Delta gives it."""
 

@@ -7,6 +7,7 @@ from typing import Any
 from fake_delta import DeltaTable
 from fake_warehouse import FakeSpark, FakeWarehouse
 
+from spark_dynamic.apply.constraints import Constraint
 from spark_dynamic.config import DynamicTableConfig, parse_config
 from spark_dynamic.frontier.history import records
 from spark_dynamic.frontier.record import Record, Recorded
@@ -33,6 +34,7 @@ class Shop:
     spark: FakeSpark = field(default_factory=FakeSpark)
     models: dict[str, str] = field(default_factory=dict)
     configs: dict[str, dict[str, Any]] = field(default_factory=dict)
+    constraints: dict[str, tuple[Constraint, ...]] = field(default_factory=dict)
     settings: dict[str, str] = field(default_factory=lambda: dict(SETTINGS))
     # The session of the newest run.
     session: FakeWarehouse = field(init=False)
@@ -49,6 +51,7 @@ class Shop:
             "config": config(**self.configs.get(name, {})),
             "settings": self.settings,
             "engine_version": "0.test",
+            "constraints": self.constraints.get(name, ()),
         }
         return Request(**(arguments | more))
 

@@ -98,6 +98,7 @@ class StreamShop:
             "view": TableName("shop", f"{name}_stream"),
             "read": read,
             "fingerprint": definition_hash(read, [read.sql]),
+            "text_hash": definition_hash(read, [read.sql]),
             "start": None,
             "started_at": self.spark.clock,
             "initial_rows": True,

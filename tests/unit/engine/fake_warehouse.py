@@ -7,7 +7,9 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from fake_delta import APPLICATION, DeltaTable, Row, Snapshot, Writer
+from fake_constraints import PREFIX, add_constraint, check_rows
+from fake_delta import APPLICATION, DeltaTable, OtherTable, Row, Snapshot, Writer
+from fake_names import location, names_in, plain
 from fake_query import Leaf, StoredView, columns_of, expand, explanation, run_query
 
 from spark_dynamic.errors import WarehouseError
@@ -21,18 +23,6 @@ _SETTINGS = {"spark.sql.ansi.enabled": "true", "spark.sql.session.timeZone": "Et
 
 class Killed(BaseException):
     """The process died. Nothing of the engine may catch it."""
-
-
-@dataclass
-class OtherTable:
-    """A table that is not Delta."""
-
-    name: TableName
-    location: str
-    columns: tuple[Column, ...]
-    rows: tuple[Row, ...]
-    provider: str = "parquet"
-    properties: dict[str, str] = field(default_factory=dict)
 
 
 Entry = DeltaTable | OtherTable | StoredView
@@ -73,7 +63,7 @@ class FakeSpark:
 
     def create(self, name: str, columns: dict[str, str], *rows: Row, **more: Any) -> DeltaTable:
         """Make a Delta table, as a person would."""
-        table = DeltaTable(TableName.parse(name), _location(name), **more)
+        table = DeltaTable(TableName.parse(name), location(name), **more)
         shown = tuple(Column(key, kind) for key, kind in columns.items())
         count = {"numOutputRows": str(len(rows))}
         table.commit(self.tick(), "CREATE TABLE AS SELECT", Snapshot(shown, rows), {}, {}, count)
@@ -82,7 +72,7 @@ class FakeSpark:
 
     def create_parquet(self, name: str, columns: dict[str, str], *rows: Row) -> None:
         shown = tuple(Column(key, kind) for key, kind in columns.items())
-        table = OtherTable(TableName.parse(name), _location(name), shown, rows)
+        table = OtherTable(TableName.parse(name), location(name), shown, rows)
         self.entries[table.name] = table
 
     def create_view(
@@ -111,9 +101,9 @@ class FakeSpark:
         if isinstance(entry, StoredView):
             return entry
         if isinstance(entry, OtherTable):
-            return Leaf(_plain(name), name, entry.columns, entry.rows)
+            return Leaf(plain(name), name, entry.columns, entry.rows)
         snapshot = entry.at(version)
-        place = _plain(name) if version is None else f"{_plain(name)}_v{version}"
+        place = plain(name) if version is None else f"{plain(name)}_v{version}"
         return Leaf(place, name, snapshot.columns, snapshot.rows)
 
     def read(self, sql: str) -> list[tuple[Any, ...]]:
@@ -178,7 +168,7 @@ class FakeWarehouse:
         self.is_dead = True
         if create := re.match(rf"CREATE TABLE {NAME}", sql):
             # Files were written before the commit could be made.
-            self.spark.left_over.add(_location(str(TableName.parse(create[1]))))
+            self.spark.left_over.add(location(str(TableName.parse(create[1]))))
         raise Killed
 
     def _answer(self, sql: str) -> list[dict[str, Any]]:
@@ -256,9 +246,12 @@ class FakeWarehouse:
         facts |= {"": "", "# Detailed Table Information": "", "Type": "MANAGED"}
         facts |= {"Type": "VIEW"} if is_view else {"Location": entry.location}
         facts |= {} if is_view else {"Provider": entry.provider}
-        pairs = (", " if is_view else ",").join(f"{k}={v}" for k, v in entry.properties.items())
+        shown = dict(entry.properties)
+        facts["Comment"] = shown.pop("comment", "")
+        pairs = (", " if is_view else ",").join(f"{k}={v}" for k, v in shown.items())
         facts["Table Properties"] = f"[{pairs}]"
-        return [{"col_name": key, "data_type": value} for key, value in facts.items()]
+        said = entry.comments if isinstance(entry, DeltaTable) else {}
+        return [{"col_name": k, "data_type": v, "comment": said.get(k)} for k, v in facts.items()]
 
     def _describe_query(self, sql: str) -> list[dict[str, Any]]:
         found = columns_of(expand(sql, self.spark.schema, self.spark.lookup))
@@ -268,7 +261,7 @@ class FakeWarehouse:
         def lookup(name: TableName, version: int | None) -> StoredView | Leaf:
             # Spark's plans name the table, not the version.
             found = self.spark.lookup(name, version)
-            return replace(found, name=_plain(name)) if isinstance(found, Leaf) else found
+            return replace(found, name=plain(name)) if isinstance(found, Leaf) else found
 
         text = explanation(expand(sql, self.spark.schema, lookup))
         return [{"plan": self.spark.explain(sql, text)}]
@@ -284,13 +277,13 @@ class FakeWarehouse:
         table = TableName.parse(name)
         if table in self.spark.entries:
             raise WarehouseError("TABLE_OR_VIEW_ALREADY_EXISTS", f"{table} already exists")
-        place = _location(str(table))
+        place = location(str(table))
         if place in self.spark.left_over:
             condition = "DELTA_CREATE_TABLE_WITH_NON_EMPTY_LOCATION"
             raise WarehouseError(condition, f"{place} is not empty")
         made = DeltaTable(table, place, dict(_PAIR.findall(clauses)))
-        made.partition_by = _names(r"PARTITIONED BY \((.*?)\)", clauses)
-        made.cluster_by = _names(r"CLUSTER BY \((.*?)\)", clauses)
+        made.partition_by = names_in(r"PARTITIONED BY \((.*?)\)", clauses)
+        made.cluster_by = names_in(r"CLUSTER BY \((.*?)\)", clauses)
         result = self._result(sql)
         count = {"numOutputRows": str(len(result.rows))}
         made.commit(self.spark.tick(), "CREATE TABLE AS SELECT", result, self.settings, {}, count)
@@ -304,6 +297,7 @@ class FakeWarehouse:
         result = self._result(sql)
         if not result.rows and mode == "INTO" and APPLICATION not in self.settings:
             return
+        check_rows(table, result)
         kept = table.newest.rows if mode == "INTO" else ()
         table.commit(
             self.spark.tick(),
@@ -333,9 +327,29 @@ class FakeWarehouse:
         if isinstance(entry, DeltaTable):
             entry.commit(self.spark.tick(), "SET TBLPROPERTIES", entry.newest, self.settings)
 
+    def _show_properties(self, name: str) -> list[dict[str, Any]]:
+        return [{"key": k, "value": v} for k, v in self._entry(name).properties.items()]
+
+    def _constrain(self, name: str, constraint: str, condition: str) -> None:
+        table = self.spark.table(name)
+        add_constraint(table, constraint, condition)
+        table.commit(self.spark.tick(), "ADD CONSTRAINT", table.newest, self.settings)
+
+    def _release(self, name: str, constraint: str) -> None:
+        table = self.spark.table(name)
+        del table.properties[PREFIX + constraint]
+        table.commit(self.spark.tick(), "DROP CONSTRAINT", table.newest, self.settings)
+
+    def _unset_properties(self, kind: str, name: str, keys: str) -> None:
+        entry = self._entry(name)
+        for key in re.findall(r"'(.*?)'", keys):
+            entry.properties.pop(key, None)
+        if isinstance(entry, DeltaTable):
+            entry.commit(self.spark.tick(), "UNSET TBLPROPERTIES", entry.newest, self.settings)
+
     def _cluster(self, name: str, columns: str) -> None:
         table = self.spark.table(name)
-        table.cluster_by = _names(r"\((.*)\)", columns)
+        table.cluster_by = names_in(r"\((.*)\)", columns)
         table.commit(self.spark.tick(), "CLUSTER BY", table.newest, self.settings)
 
     def _comment(self, name: str, column: str, text: str) -> None:
@@ -346,19 +360,6 @@ class FakeWarehouse:
     def _drop(self, kind: str, name: str) -> None:
         assert isinstance(self._entry(name), StoredView) == (kind == "VIEW"), name
         self.spark.drop(name)
-
-
-def _location(name: str) -> str:
-    return f"file:/warehouse/{name.replace('`', '')}"
-
-
-def _plain(name: TableName) -> str:
-    return "r_" + re.sub(r"\W", "_", str(name))
-
-
-def _names(pattern: str, text: str) -> tuple[str, ...]:
-    found = re.search(pattern, text)
-    return tuple(name.strip(" `") for name in found[1].split(",")) if found else ()
 
 
 _HANDLERS: list[tuple[str, Callable[..., Any]]] = [
@@ -378,7 +379,14 @@ _HANDLERS: list[tuple[str, Callable[..., Any]]] = [
     (rf"CREATE VIEW {NAME} TBLPROPERTIES \((.*?)\) AS (.*)", FakeWarehouse._create_view),
     (rf"ALTER VIEW {NAME} AS (.*)", FakeWarehouse._alter_view),
     (rf"ALTER (VIEW|TABLE) {NAME} SET TBLPROPERTIES \((.*)\)", FakeWarehouse._set_properties),
+    (
+        rf"ALTER (VIEW|TABLE) {NAME} UNSET TBLPROPERTIES IF EXISTS \((.*)\)",
+        FakeWarehouse._unset_properties,
+    ),
     (rf"ALTER TABLE {NAME} CLUSTER BY (.*)", FakeWarehouse._cluster),
     (rf"ALTER TABLE {NAME} ALTER COLUMN (.*?) COMMENT '(.*)'", FakeWarehouse._comment),
+    (rf"SHOW TBLPROPERTIES {NAME}", FakeWarehouse._show_properties),
+    (rf"ALTER TABLE {NAME} ADD CONSTRAINT `(.*?)` CHECK \((.*)\)", FakeWarehouse._constrain),
+    (rf"ALTER TABLE {NAME} DROP CONSTRAINT `(.*)`", FakeWarehouse._release),
     (rf"DROP (TABLE|VIEW) {NAME}", FakeWarehouse._drop),
 ]

@@ -94,8 +94,13 @@ class WindowWarehouse(FakeWarehouse):
         entries = self.spark.entries.values()
         [log] = [e for e in entries if isinstance(e, DeltaTable) and e.location == place]
         rows: list[Row] = []
+        width = len(log.newest.columns)
         for version in range(first, last + 1):
-            old, new = (Counter(log.at(v).rows) for v in (version - 1, version))
+            # Columns that were added later are NULL.
+            old, new = (
+                Counter((*row, *[None] * (width - len(row))) for row in log.at(v).rows)
+                for v in (version - 1, version)
+            )
             rows += [(*row, "delete", version) for row in (old - new).elements()]
             rows += [(*row, "insert", version) for row in (new - old).elements()]
         columns = log.newest.columns

@@ -143,11 +143,46 @@ def test_a_point_whose_files_may_be_gone_is_too_old(shop: Shop) -> None:
 def test_inserts_only_are_neither_consolidated_nor_numbered_by_key(shop: Shop) -> None:
     shop.spark.write("shop.orders").append((4, 20, 1))
     added = select(shop, read_of(unique_key=("id",)))
-    assert "/* ADDED_ONLY */" in added and "GROUP BY" not in added
+    assert "/* ADDED_ONLY */" in added
+    # Nothing that would take a shuffle, also not for the ids.
+    assert "GROUP BY" not in added and "OVER (" not in added
     assert "table_changes_by_path('file:/warehouse/shop.orders', 1, 1)" in added
     shop.spark.write("shop.orders").delete((4, 20, 1))
     assert "/* MINIMIZE */" in select(shop, read_of())
     assert "/* DIFFERENCE */" in select(shop, read_of("select distinct id from shop.orders"))
+
+
+def test_deletes_only_are_shown_as_they_are(shop: Shop) -> None:
+    shop.spark.write("shop.orders").delete((1, 10, 5))
+    shop.spark.write("shop.orders").delete((2, 10, 7))
+    for mode in ("min_delta", "redo_log"):
+        removed = select(shop, read_of(mode=mode, unique_key=("id",)))
+        assert "/* REMOVED_ONLY */" in removed and "'DELETE' AS change_action" in removed
+        assert "GROUP BY" not in removed and "OVER (" not in removed
+    joined = "select a.id from shop.orders a join shop.orders b on a.customer = b.customer"
+    assert "/* REMOVED_ONLY */" in select(shop, read_of(joined))
+    # A group that lost rows may have got another value.
+    grouped = "select customer, count(*) as n from shop.orders group by customer"
+    assert "/* MINIMIZE */" in select(shop, read_of(grouped))
+    shop.spark.write("shop.orders").append((4, 20, 1))
+    assert "/* MINIMIZE */" in select(shop, read_of(joined))
+
+
+def test_upserts_need_a_key_unless_rows_were_only_added(shop: Shop) -> None:
+    shop.spark.write("shop.orders").append((4, 20, 1))
+    left_out = "WHERE NOT (change_action = 'DELETE' AND change_is_update)"
+    for mode in ("min_delta", "redo_log"):
+        assert left_out in select(shop, read_of(mode=mode, upserts=True))
+    grouped = "select customer, count(*) as n from shop.orders group by customer"
+    assert left_out in select(shop, read_of(grouped, upserts=True))
+    with pytest.raises(EngineError, match="UPSERTS_NEED_A_KEY"):
+        select(shop, read_of("select distinct id from shop.orders", upserts=True))
+    shop.spark.write("shop.orders").delete((4, 20, 1))
+    for mode in ("min_delta", "redo_log"):
+        assert left_out in select(shop, read_of(mode=mode, upserts=True, unique_key=("id",)))
+        with pytest.raises(EngineError, match="UPSERTS_NEED_A_KEY"):
+            select(shop, read_of(mode=mode, upserts=True))
+    assert left_out in select(shop, read_of(mode="append_only", upserts=True))
 
 
 def test_few_changes_are_sent_to_every_task(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -159,6 +194,7 @@ def test_few_changes_are_sent_to_every_task(shop: Shop, monkeypatch: pytest.Monk
 
 def test_columns_are_group_keys_beside_the_hash_so_that_predicates_pass(shop: Shop) -> None:
     shop.spark.write("shop.orders").delete((1, 10, 5))
+    shop.spark.write("shop.orders").append((4, 20, 1))
     sql = select(shop, read_of())
     assert "GROUP BY __dyn_hash_1, __dyn_hash_2, c0, c1, c2 HAVING" in sql
 

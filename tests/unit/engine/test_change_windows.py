@@ -1,5 +1,6 @@
 """Windows of changes: what they hold, what a run does with them, what may be asked for."""
 
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -330,7 +331,6 @@ READ = ChangeRead(DEAR, "shop", {}, Mode.REDO_LOG)
         ({"stream": "s"}, {}, "CHANGES_POINT_FIXED"),
         ("2 hours", {"until": 9}, "CHANGES_NOT_MAINTAINED: until "),
         ("2 hours", {"initial_rows": True}, "CHANGES_NOT_MAINTAINED: initial_rows "),
-        ("2 hours", {"as_upserts": True}, "CHANGES_NOT_MAINTAINED: upserts"),
         ("2 hours", {"bound": "lax"}, "POINT_NOT_KNOWN: Invalid bound 'lax'"),
         ("8 days", {}, "CHANGES_WINDOW_TOO_LONG: since is '8 days'.*allows 7d"),
     ],
@@ -344,6 +344,11 @@ def test_what_cannot_be_kept(since: object, more: dict, message: str) -> None:
 def test_other_modes_are_not_kept(mode: Mode) -> None:
     with pytest.raises(EngineError, match=f"CHANGES_NOT_MAINTAINED: mode='{mode.value}'"):
         window_of(ChangeRead(DEAR, "shop", {}, mode), "2 hours", DAY)
+
+
+def test_upserts_are_not_kept() -> None:
+    with pytest.raises(EngineError, match="CHANGES_NOT_MAINTAINED: upserts"):
+        window_of(replace(READ, upserts=True), "2 hours", DAY)
 
 
 def test_names_tell_definitions_and_models_apart() -> None:

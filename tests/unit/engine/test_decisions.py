@@ -12,6 +12,7 @@ from spark_dynamic.support import codes, reason
 CLOCK = reason("CLOCK_FUNCTION", "now()")
 NOT_DELTA = reason("SOURCE_NOT_DELTA", "shop.t")
 LIMIT = reason("LIMIT")
+EMPTIED = reason("AFTER_EMPTY_RUN")
 NOT_ALLOWED = {"full_refresh_forbidden": True}
 CHEAPER = reason("CHEAPER", "few rows")
 CHANGED = ("shop.t",)
@@ -69,6 +70,8 @@ def decided(findings: dict[str, Any], **raw: Any) -> str:
             {"refresh_mode": "full"},
             "FULL/CONFIGURED_FULL",
         ),
+        # An empty run was asked for, and so was the rebuild after it.
+        (STORED | NOT_ALLOWED | {"invalid": EMPTIED}, {}, "REINITIALIZE/AFTER_EMPTY_RUN"),
         # What can change without a source's doing.
         (STORED | {"always_full": CLOCK}, {}, "FULL/CLOCK_FUNCTION"),
         (STORED | {"always_full": NOT_DELTA}, {}, "FULL/SOURCE_NOT_DELTA"),

@@ -60,3 +60,8 @@ def test_bounds_of_another_order_are_not_passed_on(
     key: str, other: str, low: Any, high: Any
 ) -> None:
     assert bounded(key, other, low, high) == []
+
+
+def test_a_line_break_in_a_bound_is_an_escape() -> None:
+    [between] = bounded("string", "string", "abc\n", "abc\u2028")
+    assert "'abc\\u000a' AND 'abc\\u2028'" in between

@@ -60,6 +60,10 @@ def test_our_own_changelogs_are_in_the_order_of_their_commits() -> None:
 def test_a_changelog_without_an_order_is_refused() -> None:
     with pytest.raises(EngineError, match="CHANGELOG_NOT_ORDERED"):
         latest("log", LOG, ["id"], [], "", LOG)
+    # Net changes say what happened, but not when: behind others none of them is the last.
+    net = (*LOG, Column("change_action", "string"))
+    with pytest.raises(EngineError, match="CHANGELOG_NOT_ORDERED.*mode='redo_log'.*added up"):
+        latest("log", LOG, ["id"], [], "", net)
 
 
 def plan_of(*types: str) -> Any:

@@ -10,6 +10,7 @@ from fake_delta import APPLICATION, METADATA, TRANSACTION
 from fake_shop import Shop, small_shop
 from fake_warehouse import FakeWarehouse, Killed
 
+from spark_dynamic.apply.constraints import check, not_null
 from spark_dynamic.errors import EngineError, WarehouseError
 from spark_dynamic.frontier.history import records
 from spark_dynamic.refresh.plan import plan_refresh
@@ -58,6 +59,7 @@ def foreign_write() -> Shop:
 
 def record_lost() -> Shop:
     shop = built()
+    shop.spark.write("shop.totals__dyn").optimize()
     shop.storage("totals").forget_before(1)
     return shop
 
@@ -85,9 +87,21 @@ def was_a_table() -> Shop:
     return shop
 
 
+def with_contract() -> Shop:
+    shop = first_build()
+    shop.constraints["totals"] = (not_null("customer"), check("total > 0"))
+    return shop
+
+
+def contract_added() -> Shop:
+    shop = source_changed()
+    shop.constraints["totals"] = (not_null("customer"),)
+    return shop
+
+
 SCENARIOS = [
     first_build, source_changed, other_columns, other_partitions, foreign_write, record_lost,
-    described, moved_record, was_a_table,
+    described, moved_record, was_a_table, with_contract, contract_added,
 ]  # fmt: skip
 Scenario = Callable[[], Shop]
 
@@ -230,7 +244,7 @@ def test_a_killed_chain_goes_on_where_it_stopped() -> None:
 def test_a_build_killed_again_and_again_leaves_what_can_be_cleared_away() -> None:
     """Each killed build leaves a directory; the next number is free, up to a limit."""
     shop = other_columns()
-    for generation in range(2, 7):
+    for generation in range(2, 22):
         shop.spark.left_over.add(f"file:/warehouse/shop.totals__dyn_{generation}")
     with pytest.raises(EngineError, match="STORAGE_LEFT_OVER"):
         shop.run()

@@ -56,6 +56,37 @@ def test_a_refresh_that_somebody_else_has_just_done_is_not_repeated() -> None:
     assert shop.is_right("totals")
 
 
+def test_a_build_that_finds_the_files_of_another_one_adopts_its_table() -> None:
+    shop = small_shop(totals=TOTALS)
+
+    def just_before() -> None:
+        another_run(shop)()
+        conflict("DELTA_CREATE_TABLE_WITH_NON_EMPTY_LOCATION")()
+
+    shop.spark.meanwhile.append(("CREATE TABLE `shop`.`totals__dyn`", just_before))
+    assert said(shop.refresh("totals")) == "NO_DATA"
+    assert not shop.spark.exists("shop.totals__dyn_2")
+    assert shop.is_right("totals")
+
+
+def test_a_view_that_another_build_has_just_made_is_taken() -> None:
+    shop = small_shop(totals=TOTALS)
+    shop.spark.meanwhile.append(("CREATE VIEW `shop`.`totals`", another_run(shop)))
+    assert said(shop.refresh("totals")) == "FULL/INITIAL_BUILD"
+    assert shop.is_right("totals")
+    assert shop.run() == {"totals": "NO_DATA"}
+
+
+def test_a_storage_that_another_refresh_describes_at_the_same_time_is_described_again() -> None:
+    shop = changed()
+    shop.configs["totals"] = {"tblproperties": {"team": "x"}}
+    described = "ALTER TABLE `shop`.`totals__dyn` SET TBLPROPERTIES"
+    shop.spark.meanwhile.append((described, conflict("DELTA_METADATA_CHANGED")))
+    shop.run()
+    assert shop.storage("totals").properties["team"] == "x"
+    assert shop.is_right("totals")
+
+
 def test_a_refresh_at_an_older_cut_is_covered() -> None:
     shop = changed()
 

@@ -65,6 +65,7 @@ def test_auto_compaction_after_the_write_changes_nothing() -> None:
 
 def test_a_lost_record_is_built_beside() -> None:
     shop = totals_shop()
+    shop.spark.write("shop.totals__dyn").optimize()
     shop.storage("totals").forget_before(1)
     assert shop.run() == {"totals": "REINITIALIZE/RECORD_LOST"}
     assert shop.is_right("totals")
@@ -72,12 +73,13 @@ def test_a_lost_record_is_built_beside() -> None:
     assert not shop.spark.exists("shop.totals__dyn")
 
 
-def test_an_empty_run_leaves_no_state() -> None:
+@pytest.mark.parametrize("more", [{}, {"full_refresh_forbidden": True}])
+def test_an_empty_run_leaves_no_state(more: dict[str, bool]) -> None:
     shop = totals_shop()
     empty = f"select * from ({TOTALS}) as t where false"
-    assert shop.run(sql=empty, leaves_no_state=True) == {"totals": "FULL/EMPTY_RUN"}
+    assert shop.run(sql=empty, leaves_no_state=True, **more) == {"totals": "FULL/EMPTY_RUN"}
     assert shop.spark.read("select * from shop.totals") == []
-    assert shop.run() == {"totals": "REINITIALIZE/AFTER_EMPTY_RUN"}
+    assert shop.run(**more) == {"totals": "REINITIALIZE/AFTER_EMPTY_RUN"}
     assert shop.is_right("totals")
 
 
@@ -284,6 +286,28 @@ def test_a_record_is_renewed_before_the_files_of_its_sources_go() -> None:
     assert shop.run() == {"totals": "NO_DATA"}
     assert shop.storage("totals").version == version + 1
     assert shop.record("totals").frontier[0].version == 1
+
+
+@pytest.mark.parametrize(
+    ("properties", "days", "is_renewed"),
+    [
+        ({"delta.deletedFileRetentionDuration": "interval 20 days"}, 5, False),
+        ({"delta.deletedFileRetentionDuration": "interval 20 days"}, 11, True),
+        ({"delta.deletedFileRetentionDuration": "interval 2 days"}, 2, True),
+        ({"delta.logRetentionDuration": "interval 48 hours"}, 2, True),
+        ({}, 2, False),
+    ],
+)
+def test_each_source_says_how_long_it_keeps_what_was_replaced(
+    properties: dict[str, str], days: int, is_renewed: bool
+) -> None:
+    shop = totals_shop()
+    shop.spark.table("shop.orders").properties |= properties
+    shop.spark.write("shop.orders").optimize()
+    version = shop.storage("totals").version
+    shop.spark.tick(days * 24 * 3600)
+    assert shop.run() == {"totals": "NO_DATA"}
+    assert shop.storage("totals").version == version + is_renewed
 
 
 @pytest.mark.parametrize("key", ["clustered_by", "partition_by", "unique_key"])

@@ -202,3 +202,19 @@ def test_the_parameter_of_a_lambda_hides_a_column() -> None:
     assert "TRANSFORM(`arr_4`, b -> b + `a_1`)" in written(
         "select transform(arr, b -> b + a) from t"
     )
+
+
+def test_a_line_break_in_a_text_is_an_escape() -> None:
+    sql = Writer(Tables()).select(read("select 'a\n\u2028\u0085\x1cb' as x from t").plan).sql
+    assert "'a\\u000a\\u2028\\u0085\\u001cb'" in sql
+
+
+def test_a_name_with_a_line_break_is_refused() -> None:
+    with pytest.raises(NotIncremental, match="SYNTAX_NOT_KNOWN"):
+        written("select to_json(struct(a as `x\ny`)) as x from t")
+
+
+def test_inner_conditions_come_before_those_that_they_protect() -> None:
+    inner = "select t.b, u.c from t join u on t.a = u.a where t.b <> u.c"
+    sql = written(f"select b from ({inner}) where 1 / (b - c) > 0")
+    assert sql.index("<>") < sql.index("/")

@@ -6,7 +6,9 @@ from spark_dynamic.errors import WarehouseError
 from spark_dynamic.names import TableName
 from spark_dynamic.sql.guard import (
     CLOCK,
+    Explained,
     agree,
+    beyond_plans,
     explain,
     read_explanation,
     volatile_functions,
@@ -43,6 +45,27 @@ def test_an_explanation_is_taken_apart() -> None:
     assert found.relations == {TableName("sh", "t"), TableName("sh", "u")}
     assert {"count", "upper", "cast"} <= found.functions
     assert found.plan == ("Aggregate [a#0], [a#0, count(1) AS count(1)#1]\n+- Project [a#0]")
+
+
+def explained(condition: str) -> Explained:
+    """Let Spark explain a filter."""
+    return read_explanation(
+        JOINED.replace("+- Join Inner, (", f"+- Filter ({condition})\n   +- Join Inner, (")
+    )
+
+
+def test_a_line_break_in_a_text_begins_no_operator() -> None:
+    found = explained("a#1 = two\nGenerate lines\n  +indented -too")
+    assert found.operators.count("Filter") == 1
+    assert beyond_plans(found, 1) == ""
+    assert beyond_plans(explained("a#1 = 1)\n   +- Generate explode(a"), 1) == "Generate"
+
+
+def test_a_text_that_looks_like_a_title_hides_nothing_behind_it() -> None:
+    for title in ("Optimized Logical Plan", "Physical Plan", "Anything"):
+        found = explained(f"a#1 = x\n\n== {title} ==\nrand(1)")
+        assert "rand" in found.functions
+        assert len(found.relations) == 2
 
 
 def test_what_spark_refuses_is_an_error() -> None:

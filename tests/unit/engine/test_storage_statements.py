@@ -16,7 +16,13 @@ from spark_dynamic.apply.storage import (
     table_properties,
     view_query,
 )
-from spark_dynamic.apply.view import Description, has_applied, show_storage, storage_behind
+from spark_dynamic.apply.view import (
+    Before,
+    Description,
+    has_applied,
+    show_storage,
+    storage_behind,
+)
 from spark_dynamic.errors import EngineError
 from spark_dynamic.names import TableName
 from spark_dynamic.warehouse import Column, Relation, ViewText
@@ -52,13 +58,15 @@ def test_a_name_with_pattern_characters_is_taken_literally() -> None:
     assert generations(TableName("s", "a.c"), ["abc__dyn", "a.c__dyn"]) == [1]
 
 
-@pytest.mark.parametrize("name", ["a b", "a,b", "a;b", "a{b", "a}b", "a(b", "a)b", "a=b", "a\tb"])
+@pytest.mark.parametrize(
+    "name", ["a b", "a,b", "a;b", "a{b", "a}b", "a(b", "a)b", "a=b", "a\tb", "a`b"]
+)
 def test_names_that_delta_refuses_are_stored_under_another(name: str) -> None:
     [_, column] = stored_columns([Column("x", "int"), Column(name, "int")])
     assert (column.name, column.stored_as) == (name, "__dyn_column_2")
 
 
-@pytest.mark.parametrize("name", ["a.b", "select", "ü", "x`y", "a-b", "Total"])
+@pytest.mark.parametrize("name", ["a.b", "select", "ü", "a-b", "Total"])
 def test_other_names_are_stored_as_they_are(name: str) -> None:
     [column] = stored_columns([Column(name, "int")])
     assert column.stored_as == name
@@ -162,8 +170,37 @@ def test_a_table_gives_way_to_the_view() -> None:
     assert shown_by(before) == ["DROP TABLE `shop`.`revenue`", "CREATE VIEW `shop`.`revenue`"]
 
 
-def described(about: Description, with_config: bool = True, with_docs: bool = True) -> list[str]:
-    return about.statements(VIEW, "m", STORAGE, COLUMNS, with_config, with_docs)
+NOTHING = Before()
+
+
+def described(
+    about: Description,
+    with_config: bool = True,
+    with_docs: bool = True,
+    before: Before | None = NOTHING,
+) -> list[str]:
+    return about.statements(VIEW, "m", STORAGE, COLUMNS, with_config, with_docs, before=before)
+
+
+def test_what_is_no_longer_asked_for_is_taken_away() -> None:
+    before = Before(frozenset({"x", "y", "delta.appendOnly"}), "old", {"region": "where"})
+    found = described(Description(config(tblproperties={"y": 2}), None, {}), before=before)
+    unset = "UNSET TBLPROPERTIES IF EXISTS ('delta.appendOnly', 'x')"
+    assert f"ALTER TABLE {STORAGE.sql} {unset}" in found
+    assert f"ALTER TABLE {STORAGE.sql} ALTER COLUMN `region` COMMENT ''" in found
+    assert f"ALTER VIEW {VIEW.sql} UNSET TBLPROPERTIES IF EXISTS ('comment')" in found
+    assert "'spark_dynamic.tblproperties' = '[\"y\"]'" in found[-1]
+
+
+def test_comments_that_are_right_stay() -> None:
+    before = Before(column_comments={"region": "where", "__dyn_column_2": "spaced"})
+    about = Description(config(), None, {"region": "where", "a b": "spaced"})
+    assert len(described(about, with_config=False, before=before)) == 1
+
+
+def test_a_table_that_was_just_built_has_its_properties() -> None:
+    found = described(Description(config(tblproperties={"x": 1}), None, {}), before=None)
+    assert len(found) == 1 and found[0].startswith("ALTER VIEW")
 
 
 def test_comments_properties_and_clustering_are_applied() -> None:

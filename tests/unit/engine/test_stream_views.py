@@ -9,9 +9,10 @@ from fake_streams import StreamShop, StreamWarehouse, position, select_of_change
 
 from spark_dynamic.changes import read as changes
 from spark_dynamic.changes.build_stream import BuiltStream, StreamRequest, build_stream
+from spark_dynamic.changes.point import OtherPosition
 from spark_dynamic.changes.read import ChangeRead, Mode, Position
-from spark_dynamic.changes.stream import read_stream
-from spark_dynamic.changes.stream_config import OtherPosition, StreamConfig
+from spark_dynamic.changes.stream import read_stream, write_stream
+from spark_dynamic.changes.stream_config import StreamConfig
 from spark_dynamic.errors import EngineError
 from spark_dynamic.names import TableName
 
@@ -36,17 +37,21 @@ def build(shop: StreamShop, sql: str = READ.sql, full: bool = False, **config: A
     read = replace(READ, sql=sql, mode=chosen.mode)
     request = StreamRequest("model.shop.orders_stream", VIEW, read, chosen, full)
 
-    def known_position(point: OtherPosition) -> Position:
-        found = read_stream(session, TableName("shop", point.stream))
-        assert found is not None and found.start is not None
-        return found.start
+    class Known:
+        def position(self, point: OtherPosition) -> Position:
+            found = read_stream(session, TableName("shop", point.stream))
+            assert found is not None and found.start is not None
+            return found.start
+
+        def dynamic_table(self, name: str) -> TableName:
+            return TableName("shop", name)
 
     return build_stream(
         request,
         cycle,
         session,
         lambda one: position(replace(one, sql=READ.sql), cycle, session),
-        known_position,
+        Known(),
     )
 
 
@@ -100,7 +105,7 @@ def test_points(shop: StreamShop) -> None:
     other = OtherPosition("orders_stream")
     assert version(build(shop, at=other)) == start
     shop.spark.table("shop.orders").forget_before(1)
-    with pytest.raises(EngineError, match="STREAM_POINT"):
+    with pytest.raises(EngineError, match="POINT_TOO_OLD: at is 'before the first change'"):
         build(shop, at="before the first change", mode=Mode.APPEND_ONLY)
 
 
@@ -118,6 +123,45 @@ def test_a_new_definition_starts_anew_and_a_view_that_it_reads_is_part_of_it(
     assert other.stream.fingerprint != first.stream.fingerprint
     shop.spark.write("shop.orders").append((5, 20, 1))
     assert version(build(shop, sql, full=True, at="now")) == 2
+
+
+def test_an_edit_that_means_the_same_is_the_same_stream(shop: StreamShop) -> None:
+    first = build(shop, "select id from shop.orders where id > 0 and amount > 1", at="now")
+    shop.spark.write("shop.orders").append((4, 20, 1))
+    again = build(shop, "SELECT o.id\nFROM shop.orders o WHERE 1 < amount AND id > 0", at="now")
+    assert not again.is_started and again.stream.fingerprint == first.stream.fingerprint
+    known = read_stream(StreamWarehouse(shop.spark), VIEW)
+    assert known is not None and known == again.stream
+    assert known.read.sql.startswith("SELECT o.id") and known.text_hash != first.stream.text_hash
+    other = build(shop, "select id from shop.orders where id > 0 and amount > 2", at="now")
+    assert other.is_started and other.stream.fingerprint != first.stream.fingerprint
+
+
+def test_a_query_without_a_plan_is_known_by_its_text(shop: StreamShop) -> None:
+    first = build(shop, "select distinct id from shop.orders")
+    assert first.stream.fingerprint == first.stream.text_hash
+    assert build(shop, "select distinct (id) from shop.orders").is_started
+
+
+def test_a_stream_of_an_older_engine_goes_on(shop: StreamShop) -> None:
+    """Its fingerprint is the hash of its text, and this engine would write another one."""
+    first = build(shop, at="now")
+    old = write_stream(replace(first.stream, fingerprint=first.stream.text_hash))
+    shop.spark.view(str(VIEW)).properties.update(old)
+    again = build(shop, at="now")
+    assert not again.is_started and again.stream.fingerprint == first.stream.text_hash
+
+
+def test_a_start_with_other_columns_stops_readers_and_not_the_run(
+    shop: StreamShop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(read: ChangeRead, start: Position | None, *more: Any) -> str:
+        if start is not None:
+            raise EngineError("COLUMNS_CHANGED", "Others.")
+        return select_of_changes(read, start, *more)
+
+    monkeypatch.setattr(changes, "change_select", refused)
+    assert build(shop, at="now").warning.startswith("STREAM_COLUMNS_CHANGED: Others.")
 
 
 def test_a_start_that_is_too_old_stops_readers_and_not_the_run(shop: StreamShop) -> None:

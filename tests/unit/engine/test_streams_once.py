@@ -358,21 +358,6 @@ def test_sources_keep_their_changes_as_long_as_is_allowed(new: StreamShop) -> No
     assert [c.operation for c in orders.commits].count("SET TBLPROPERTIES") == 1
 
 
-def test_a_hundred_streams_on_one_table_cost_one_frontier_each(new: StreamShop) -> None:
-    session, cycle = StreamWarehouse(new.spark), new.shop.open_cycle()
-    counts = []
-    for number in range(100):
-        stream = new.stream("orders", model=f"model.shop.stream_{number}")
-        begin = session.count
-        new.consume(f"consumer_{number}", session, cycle, streams=[stream])
-        counts.append(session.count - begin)
-    asked = [sql for sql in new.spark.log if "`shop`.`orders`" in sql and "SELECT" not in sql]
-    # Its history and its description, once for all of them.
-    assert len(asked) == 2
-    assert len(new.spark.table("shop.orders").commits) == 1
-    assert set(counts[1:]) == {min(counts)}
-
-
 def test_a_stream_is_kept_in_the_properties_of_its_view(new: StreamShop) -> None:
     session = StreamWarehouse(new.spark)
     start = position(new.stream("orders").read, new.shop.open_cycle(), session)

@@ -1,6 +1,7 @@
 """`changes()`, `upserts()` and `integrate()` in models, tests, analyses and `dbt show`."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from dbt_common.exceptions import DbtDatabaseError
@@ -9,23 +10,25 @@ from dbt.adapters.spark_dynamic.asked import is_partial
 from dbt.adapters.spark_dynamic.config import MATERIALIZATION, read_config
 from dbt.adapters.spark_dynamic.dynamic_tables import DynamicTables
 from dbt.adapters.spark_dynamic.errors import ChangesError
+from dbt.adapters.spark_dynamic.given import is_relation, names_of, row_keys_of
 from dbt.adapters.spark_dynamic.requests import result_settings
 from dbt.adapters.spark_dynamic.stream_positions import StreamPositions
 from dbt.adapters.spark_dynamic.unit_test_inputs import with_inputs
 from dbt.adapters.spark_dynamic.warehouse import DbtWarehouse
 from spark_dynamic.catalog import describe_query
 from spark_dynamic.changes.asked import AT_LEAST
-from spark_dynamic.changes.columns import ACTION, DIFF
+from spark_dynamic.changes.columns import ACTION, DIFF, with_changes
 from spark_dynamic.changes.integrate import latest, own_columns, summed
-from spark_dynamic.changes.points import Asking, position_of
+from spark_dynamic.changes.point import BEFORE_THE_FIRST_CHANGE
+from spark_dynamic.changes.points import Asking, position_of, start_of
+from spark_dynamic.changes.question import ask
 from spark_dynamic.changes.read import ChangeRead, Mode, change_select, position_now
-from spark_dynamic.changes.stream_config import OtherPosition
-from spark_dynamic.changes.upserts import upsert_select
-from spark_dynamic.changes.window import window_of
+from spark_dynamic.changes.stream import Stream
+from spark_dynamic.changes.window import Window, window_of
 from spark_dynamic.errors import EngineError, WarehouseError
 from spark_dynamic.names import TableName
-from spark_dynamic.refresh.cycle import Cycle
 from spark_dynamic.support import NotIncremental
+from spark_dynamic.warehouse import Column
 
 if TYPE_CHECKING:
     from dbt.adapters.spark_dynamic.impl import SparkDynamicAdapter
@@ -46,7 +49,7 @@ class ChangeQueries:
         since: Any,
         *,
         until: Any = None,
-        mode: str = "min_delta",
+        mode: str | None = None,
         bound: str = "strict",
         initial_rows: bool = False,
         unique_key: Any = None,
@@ -57,18 +60,10 @@ class ChangeQueries:
         """Return what changed between two points."""
         if _kind(model) == "unit_test":
             # The rows that the test gives stand for the changes.
-            return (
-                str(relation_or_sql) if _is_relation(relation_or_sql) else f"({relation_or_sql})"
-            )
+            return str(relation_or_sql) if is_relation(relation_or_sql) else f"({relation_or_sql})"
         with _reported():
-            read = ChangeRead(
-                sql=_query(relation_or_sql),
-                schema=self._adapter.config.credentials.schema,
-                settings=result_settings(self._adapter),
-                mode=_mode(mode),
-                unique_key=tuple(_names(unique_key)),
-                row_keys=self._row_keys(row_keys),
-            )
+            read = self._read(relation_or_sql, mode, unique_key, row_keys)
+            read = replace(read, upserts=read.upserts or as_upserts)
             if _is_dynamic_table(model):
                 longest = read_config(model).max_changes_window
                 window = window_of(
@@ -78,7 +73,6 @@ class ChangeQueries:
                     until=until,
                     bound=bound,
                     initial_rows=bool(initial_rows),
-                    as_upserts=as_upserts,
                 )
                 if not is_partial(self._adapter):
                     relation = TableName.of(model["schema"], model["alias"])
@@ -86,16 +80,16 @@ class ChangeQueries:
                 # Nothing is left of such a run, so nothing is kept for it either.
                 bound = AT_LEAST
             cycle, warehouse = self._tables.cycle(), DbtWarehouse(self._adapter)
+            places = StreamPositions(self._adapter, self._tables).places(warehouse)
             end = position_now(read, cycle, warehouse)
             if until is not None:
-                point = self._point(until, cycle, warehouse)
-                end = position_of(Asking("until", point, bound), read, cycle, warehouse)
-            point = self._point(since, cycle, warehouse)
-            start = position_of(Asking("since", point, bound), read, cycle, warehouse)
-            if as_upserts:
-                sql = upsert_select(read, start, end, cycle, warehouse)
-            else:
-                sql = change_select(read, start, end, cycle, warehouse, bool(initial_rows))
+                asking = Asking("until", _named_point(until), bound)
+                end = position_of(asking, read, cycle, warehouse, places=places)
+            asking = Asking("since", _named_point(since), bound)
+            start = start_of(asking, read, cycle, warehouse, places=places)
+            # A table may have been made with rows.
+            initial_rows = initial_rows or asking.point == BEFORE_THE_FIRST_CHANGE
+            sql = change_select(read, start, end, cycle, warehouse, bool(initial_rows))
         if getattr(relation_or_sql, "limit", None) == 0:
             sql = _EMPTY.format(sql)
         return f"(\n{sql}\n)"
@@ -113,19 +107,19 @@ class ChangeQueries:
         """Return the table that a changelog adds up to."""
         with _reported():
             rows = str(changelog)
-            if self._tables.windows.is_one(rows):
-                raise EngineError(
-                    "CHANGES_NOT_MAINTAINED",
-                    "integrate() cannot take changes() inside of a dynamic_table, whose columns "
-                    "are not known before they are kept. Keep the changes in one model, and let "
-                    "another one integrate them.",
-                )
             if getattr(changelog, "is_cte", False) and _kind(model) != "unit_test":
                 raise _ephemeral(changelog)
-            every = with_inputs(self._adapter, model, rows)
-            found = describe_query(DbtWarehouse(self._adapter), every)
+            window = self._tables.windows.named(rows)
+            if window is not None and not unique_key:
+                raise EngineError(
+                    "CHANGES_NOT_MAINTAINED",
+                    "integrate() without a unique_key adds up all changes from the first one on, "
+                    "and a dynamic_table keeps those of the last hours or days. Name a "
+                    "unique_key: the last row of each key that has changed in that time.",
+                )
+            found = self._columns(rows, window, model)
             known = {column.name.lower() for column in found}
-            wanted, key, order = _names(columns), _names(unique_key), _names(order_by)
+            wanted, key, order = names_of(columns), names_of(unique_key), names_of(order_by)
             given = {"columns": wanted, "unique_key": key, "order_by": order}
             for argument, names in given.items():
                 unknown = sorted({name.lower() for name in names} - known)
@@ -149,24 +143,41 @@ class ChangeQueries:
                 )
         return f"(\n{sql}\n)"
 
-    def _point(self, given: Any, cycle: Cycle, warehouse: DbtWarehouse) -> Any:
-        """Return a point; that of a stream or of its consumer as a position."""
-        if not isinstance(given, Mapping) or "stream" not in given:
-            return given
-        other = OtherPosition(str(given["stream"]), str(given.get("consumer") or ""))
-        return StreamPositions(self._adapter, self._tables).of(other, cycle, warehouse)
+    def _columns(self, changelog: str, window: Window | None, model: Any) -> tuple[Column, ...]:
+        """Return the columns of a changelog; a window need not be there yet."""
+        warehouse = DbtWarehouse(self._adapter)
+        if window is not None:
+            return with_changes(ask(window.read, self._tables.cycle(), warehouse).layout.columns)
+        return describe_query(warehouse, with_inputs(self._adapter, model, changelog))
 
-    def _row_keys(self, given: Any) -> dict[TableName, tuple[str, ...]]:
-        keys: dict[TableName, tuple[str, ...]] = {}
-        for table, columns in dict(given or {}).items():
-            if _is_relation(table):
-                name = TableName.of(table.schema, table.identifier)
-            else:
-                name = TableName.parse(str(table))
-                if "." not in str(table):
-                    name = TableName.of(self._adapter.config.credentials.schema, str(table))
-            keys[name] = tuple(_names(columns))
-        return keys
+    def _read(self, relation_or_sql: Any, mode: Any, unique_key: Any, row_keys: Any) -> ChangeRead:
+        """Return what is asked; of a stream, what it shows unless something else is given."""
+        stream = self._stream(relation_or_sql)
+        keys = row_keys_of(self._adapter, row_keys)
+        if stream is not None:
+            return replace(
+                stream.read,
+                mode=_mode(mode) if mode else stream.read.mode,
+                unique_key=tuple(names_of(unique_key)) or stream.read.unique_key,
+                row_keys=keys or stream.read.row_keys,
+            )
+        return ChangeRead(
+            sql=_query(relation_or_sql),
+            schema=self._adapter.config.credentials.schema,
+            settings=result_settings(self._adapter),
+            mode=_mode(mode or Mode.MIN_DELTA.value),
+            unique_key=tuple(names_of(unique_key)),
+            row_keys=keys,
+        )
+
+    def _stream(self, relation_or_sql: Any) -> Stream | None:
+        """Return the stream that a relation is, if it is one of the project's."""
+        if not is_relation(relation_or_sql):
+            return None
+        positions = StreamPositions(self._adapter, self._tables)
+        name = TableName.of(relation_or_sql.schema, relation_or_sql.identifier)
+        node = positions.stream_at(name)
+        return positions.stream(node, DbtWarehouse(self._adapter)) if node is not None else None
 
 
 class _reported:
@@ -179,7 +190,7 @@ class _reported:
         if isinstance(error, EngineError | NotIncremental):
             raise ChangesError(str(error)) from error
         if isinstance(error, WarehouseError):
-            raise DbtDatabaseError(str(error)) from error
+            raise DbtDatabaseError(error.report) from error
 
 
 def _kind(model: Any) -> str:
@@ -191,13 +202,22 @@ def _is_dynamic_table(model: Any) -> bool:
     return config is not None and config.get("materialized") == MATERIALIZATION
 
 
-def _is_relation(value: Any) -> bool:
-    return hasattr(value, "identifier") and hasattr(value, "schema")
+def _named_point(given: Any) -> Any:
+    """Return a point in which models are named by texts; a relation alone is a dynamic table."""
+    if is_relation(given):
+        return {"dynamic_table": _name_in(given)}
+    if isinstance(given, Mapping):
+        return {key: _name_in(value) for key, value in given.items()}
+    return given
+
+
+def _name_in(value: Any) -> Any:
+    return str(TableName.of(value.schema, value.identifier)) if is_relation(value) else value
 
 
 def _query(relation_or_sql: Any) -> str:
     """Return the query that is meant: a text, or all of a relation."""
-    if _is_relation(relation_or_sql):
+    if is_relation(relation_or_sql):
         if relation_or_sql.is_cte:
             raise _ephemeral(relation_or_sql)
         name = TableName.of(relation_or_sql.schema, relation_or_sql.identifier)
@@ -222,9 +242,3 @@ def _mode(mode: Any) -> Mode:
         raise EngineError(
             "CHANGE_MODE_NOT_KNOWN", f"Invalid mode '{mode}'. Expected one of {expected}."
         ) from error
-
-
-def _names(value: Any) -> Sequence[str]:
-    if not value:
-        return []
-    return [value] if isinstance(value, str) else [str(name) for name in value]

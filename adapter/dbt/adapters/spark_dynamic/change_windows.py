@@ -25,10 +25,11 @@ class ChangeWindows:
             self._defined.setdefault(model, {})[name] = window
         return name
 
-    def is_one(self, sql: str) -> bool:
-        """Tell whether a text is the name of a window."""
+    def named(self, sql: str) -> Window | None:
+        """Return the window whose name a text is."""
         with self._lock:
-            return any(name.sql == sql for known in self._defined.values() for name in known)
+            known = (item for defined in self._defined.values() for item in defined.items())
+            return next((window for name, window in known if name.sql == sql), None)
 
     def of(self, request: Request) -> Windows:
         """Return the windows that a model's text reads; it may have been compiled before."""

@@ -113,6 +113,15 @@ class SessionHandle(SparkConnectionWrapper):
             self._session = session_for_connection(self._home, self._settings)
         return self._session
 
+    @property
+    def jobs(self) -> int:
+        """How many jobs this session has started."""
+        if self._session is None:
+            return 0
+        from dbt.adapters.spark_dynamic.session import jobs_of
+
+        return jobs_of(self._session)
+
     def cursor(self) -> "SessionHandle":
         """Forget the previous result."""
         self._frame = self._rows = None

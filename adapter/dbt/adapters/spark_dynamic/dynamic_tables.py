@@ -6,13 +6,12 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from dbt_common.exceptions import DbtDatabaseError
-
 from dbt.adapters.spark_dynamic.asked import REFRESH_VARIABLE, asked_for
 from dbt.adapters.spark_dynamic.change_windows import ChangeWindows
-from dbt.adapters.spark_dynamic.errors import RefreshError
+from dbt.adapters.spark_dynamic.errors import reported
+from dbt.adapters.spark_dynamic.job_count import JobCount
 from dbt.adapters.spark_dynamic.planned_refresh import PlannedRefresh, QuietRefresh
-from dbt.adapters.spark_dynamic.project import Project
+from dbt.adapters.spark_dynamic.project import Project, project_of
 from dbt.adapters.spark_dynamic.responses import (
     RefreshResponse,
     quiet_response,
@@ -32,14 +31,15 @@ from dbt.adapters.spark_dynamic.state_rows import (
 )
 from dbt.adapters.spark_dynamic.state_store import StateStore
 from dbt.adapters.spark_dynamic.warehouse import DbtWarehouse
-from spark_dynamic.errors import EngineError, WarehouseError
+from spark_dynamic.errors import WarehouseError
 from spark_dynamic.frontier.state import KnownState, StateRow, row_of
 from spark_dynamic.names import TableName
 from spark_dynamic.refresh.cycle import Cycle
 from spark_dynamic.refresh.plan import Plan, plan_refresh
 from spark_dynamic.refresh.quiet import quiet, settle
 from spark_dynamic.refresh.request import Request
-from spark_dynamic.refresh.run import Outcome, run_plan
+from spark_dynamic.refresh.run import Outcome, foresee, run_plan
+from spark_dynamic.refresh.show import describe_as_it_is
 from spark_dynamic.refresh.windows import drop_unread
 from spark_dynamic.schedule.remembered import NOT_DUE, Marks, remember
 from spark_dynamic.schedule.situation import Asked
@@ -98,25 +98,43 @@ class DynamicTables:
             self._tell_how_to_force()
         return response
 
+    def describe(self, request: Request) -> bool:
+        """Bring what is said about a held table up to date; tell whether grants are to be, too.
+
+        A model that was reconfigured is due, unless it is suspended or has to wait.
+        """
+        warehouse = DbtWarehouse(self._adapter)
+        cycle, schedule = self._open(warehouse)
+        if not schedule.situation.known_of(str(request.view)).is_reconfigured:
+            return False
+        with reported():
+            return describe_as_it_is(request, cycle, warehouse)
+
     def plan(self, request: Request) -> PlannedRefresh | QuietRefresh:
         """Plan a refresh; the windows of changes that the model reads are refreshed first."""
         warehouse = DbtWarehouse(self._adapter)
         started_at = warehouse.now()
         cycle, schedule = self._open(warehouse)
         self._look_around(cycle, schedule, warehouse)
-        began = cycle.catalog.now()
+        began, jobs = cycle.catalog.now(), JobCount()
         with self._reported(request, cycle, started_at):
             request = replace(request, decided_at=schedule.data_timestamp(request))
             settled = quiet(request, cycle, warehouse)
             if settled:
                 return QuietRefresh(request, settled, cycle, started_at)
-            windows = self._refresh_windows(request, cycle, warehouse)
-            plan = plan_refresh(request, cycle, warehouse)
+            with jobs.counting(warehouse):
+                windows = self._refresh_windows(request, cycle, warehouse)
+                plan = plan_refresh(request, cycle, warehouse)
         if plan.stored and plan.stored.tail.newest:
             self._heal_state(plan, cycle)
         if plan.decision.warning:
             self._adapter.warn(f"{request.view}: {plan.decision.warning}")
-        return PlannedRefresh(plan, cycle, started_at, began, windows)
+        return PlannedRefresh(plan, cycle, started_at, began, windows, jobs)
+
+    def foresee(self, planned: PlannedRefresh | QuietRefresh) -> None:
+        """Find out whether rows will be written: hooks run only then."""
+        if isinstance(planned, PlannedRefresh):
+            planned.plan = foresee(planned.plan, planned.cycle, DbtWarehouse(self._adapter))
 
     def _refresh_windows(
         self, request: Request, cycle: Cycle, warehouse: DbtWarehouse
@@ -149,13 +167,15 @@ class DynamicTables:
         if isinstance(planned, QuietRefresh):
             return self._leave(planned, warehouse.now())
         plan, cycle = planned.plan, planned.cycle
-        with self._reported(plan.request, cycle, planned.started_at):
+        reported = self._reported(plan.request, cycle, planned.started_at)
+        with reported, planned.jobs.counting(warehouse):
             outcome = run_plan(plan, cycle, warehouse)
         planned.outcome = outcome
         _, schedule = self._open(warehouse)
         marks, times = schedule.marks_of(plan.request), (planned.started_at, warehouse.now())
         settled = settle(outcome, cycle, planned.began, warehouse)
-        self._add_event(success_row(outcome, cycle, times, marks, settled), cycle)
+        row = success_row(outcome, cycle, times, marks, settled)
+        self._add_event(replace(row, jobs=planned.jobs.jobs), cycle)
         self._finish(plan.request.view)
         self._warn_of_rebuild(outcome.plan)
         self._drop_unread_windows(outcome, cycle, warehouse)
@@ -237,7 +257,7 @@ class DynamicTables:
         """Decide which tables are due in a cycle; dbt's list of what exists may be too old."""
         return RunSchedule(self._project(), cycle.known, cycle.data_timestamp, asked, {})
 
-    def foresee(self, cycle: Cycle, selected: set[str]) -> RunSchedule:
+    def forecast(self, cycle: Cycle, selected: set[str]) -> RunSchedule:
         """Decide what a run of a selection, asked for in the same way, would find due."""
         asked = asked_for(self._adapter, self._project())
         return self.schedule(cycle, replace(asked, selected=selected))
@@ -245,9 +265,11 @@ class DynamicTables:
     def due_models(self, manifest: Any) -> list[str]:
         """Return the unique ids of the models that a run of the whole project would refresh."""
         cycle, warehouse = self.look()
-        project = Project(manifest)
-        names = {table.name.schema: table.name for table in project.tables.values()}
-        listed: Listed = {s: cycle.catalog.tables(warehouse, n) for s, n in names.items()}
+        project = project_of(manifest)
+        listed: Listed = {
+            schema: cycle.catalog.tables(warehouse, name)
+            for schema, name in project.schemas.items()
+        }
         # dbt has not selected anything yet.
         asked = replace(asked_for(self._adapter, project), selected=None)
         schedule = RunSchedule(project, cycle.known, cycle.data_timestamp, asked, listed)
@@ -257,7 +279,7 @@ class DynamicTables:
     def _project(self) -> Project:
         # dbt gives every adapter its manifest, as the place to look for macros.
         manifest: Any = self._adapter._macro_resolver
-        return Project(manifest)
+        return project_of(manifest)
 
     def _known_so_far(self) -> KnownState | None:
         """Return what is known with what this invocation did, which nobody has written yet."""
@@ -293,7 +315,7 @@ class DynamicTables:
                     cycle.note_written(table, at)
                 project = self._project()
                 asked = asks(project) if asks else asked_for(self._adapter, project)
-                listed = listed_relations(self._adapter, project)
+                listed = listed_relations(self._adapter, project, cycle.catalog, warehouse)
                 moment = cycle.data_timestamp
                 self._schedule = RunSchedule(project, known, moment, asked, listed)
                 self._cycle = cycle
@@ -346,10 +368,8 @@ class _Reported:
         if not isinstance(error, Exception):
             return
         self._tables.note_failure(error, self._request, self._cycle, self._started_at)
-        if isinstance(error, EngineError):
-            raise RefreshError(str(error)) from error
-        if isinstance(error, WarehouseError):
-            raise DbtDatabaseError(str(error)) from error
+        with reported():
+            raise error
 
 
 def _invocation_id() -> str:

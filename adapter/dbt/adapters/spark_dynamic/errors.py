@@ -1,6 +1,11 @@
 """Errors that people see. The first line of each is `CODE: sentence`."""
 
-from dbt_common.exceptions import DbtRuntimeError
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from dbt_common.exceptions import DbtDatabaseError, DbtRuntimeError
+
+from spark_dynamic.errors import EngineError, WarehouseError
 
 
 class EmbeddedSparkError(DbtRuntimeError):
@@ -37,3 +42,14 @@ class ChangesError(DbtRuntimeError):
     def type(self) -> str:
         """The headline that dbt prints."""
         return "Changes"
+
+
+@contextmanager
+def reported() -> Iterator[None]:
+    """Let dbt show the engine's errors."""
+    try:
+        yield
+    except EngineError as error:
+        raise RefreshError(str(error)) from error
+    except WarehouseError as error:
+        raise DbtDatabaseError(error.report) from error

@@ -18,9 +18,12 @@ from dbt.adapters.spark_dynamic.config import MATERIALIZATION, SparkDynamicConfi
 from dbt.adapters.spark_dynamic.connections import SparkDynamicConnectionManager
 from dbt.adapters.spark_dynamic.defaults import BUILT_BY_DBT, prefer_delta
 from dbt.adapters.spark_dynamic.dynamic_tables import DynamicTables
-from dbt.adapters.spark_dynamic.operations import Operations, reported
+from dbt.adapters.spark_dynamic.errors import reported
+from dbt.adapters.spark_dynamic.operations import Operations
 from dbt.adapters.spark_dynamic.planned_refresh import PlannedRefresh, QuietRefresh
-from dbt.adapters.spark_dynamic.requests import request_for
+from dbt.adapters.spark_dynamic.project_check import check_once
+from dbt.adapters.spark_dynamic.prune_operation import PruneOperation
+from dbt.adapters.spark_dynamic.requests import request_for, unchecked_constraints
 from dbt.adapters.spark_dynamic.responses import RefreshResponse
 from dbt.adapters.spark_dynamic.schedule_operations import ScheduleOperations, aligned
 from dbt.adapters.spark_dynamic.stream_models import STREAM
@@ -58,11 +61,14 @@ class SparkDynamicAdapter(SparkAdapter):
         return info.replace(adapter_name="spark_dynamic", adapter_version=version)
 
     def set_relations_cache(self, *args: Any, **kwargs: Any) -> None:
-        """List what exists, unless dbt was told to leave the warehouse alone.
+        """Check the project, then list what exists, unless dbt has to leave the warehouse alone.
 
         What is not listed here is looked up when a model asks for it, so that
         `compile --no-introspect` and `docs generate --empty-catalog` start no Spark.
         """
+        if self._macro_resolver is not None:
+            manifest: Any = self._macro_resolver
+            check_once(manifest)
         asked = getattr(self.config, "args", None)
         if getattr(asked, "INTROSPECT", True) and not getattr(asked, "EMPTY_CATALOG", False):
             super().set_relations_cache(*args, **kwargs)
@@ -129,14 +135,30 @@ class SparkDynamicAdapter(SparkAdapter):
         return self._dynamic_tables.held(request)
 
     @available
+    def dynamic_table_describe(self, request: Request) -> bool:
+        """Apply what is said about a held table; tell whether its grants are to be, too."""
+        return self._dynamic_tables.describe(request)
+
+    @available
     def dynamic_table_plan(self, request: Request) -> PlannedRefresh | QuietRefresh:
         """Find out what a dynamic table needs."""
         return self._dynamic_tables.plan(request)
 
     @available
+    def dynamic_table_foresee(self, planned: PlannedRefresh | QuietRefresh) -> None:
+        """Find out whether a refresh will write rows, before a hook runs."""
+        self._dynamic_tables.foresee(planned)
+
+    @available
     def dynamic_table_run(self, planned: PlannedRefresh | QuietRefresh) -> RefreshResponse:
         """Do it."""
         return self._dynamic_tables.run(planned)
+
+    @available
+    def warn_of_unchecked_constraints(self, model: Mapping[str, Any]) -> None:
+        """Say which constraints of a contract Delta does not check."""
+        for constraint in unchecked_constraints(model):
+            self.warn(f"Constraint {constraint} is not enforced. Only not_null and check are.")
 
     @available.parse(lambda *_: [])
     def dynamic_table_verify(self, model: str) -> Any:
@@ -174,6 +196,11 @@ class SparkDynamicAdapter(SparkAdapter):
         return ScheduleOperations(self, self._dynamic_tables).status(models)
 
     @available.parse(lambda *_: [])
+    def dynamic_table_prune(self, tables: Any = None, dry_run: Any = True) -> Any:
+        """Remove what is left of dynamic tables, or say what would be removed."""
+        return PruneOperation(self, self._dynamic_tables).prune(tables, dry_run)
+
+    @available.parse(lambda *_: [])
     def dynamic_table_lag_problems(self, model: str) -> Any:
         """Return what keeps a table from being within its target lag."""
         return ScheduleOperations(self, self._dynamic_tables).lag_problems(model)
@@ -185,7 +212,7 @@ class SparkDynamicAdapter(SparkAdapter):
 
     @available.parse(lambda *_: [])
     def dynamic_table_targets(self) -> Any:
-        """Return the target lag of each dynamic table of the project, in seconds."""
+        """Return what was set for the schedule of each dynamic table of the project."""
         return ScheduleOperations(self, self._dynamic_tables).targets()
 
     @available.parse(lambda *_: "")

@@ -1,15 +1,14 @@
 """Operations on dynamic tables: verify, explain, and what a run would do."""
 
 from collections.abc import Sequence
-from contextlib import contextmanager
 from graphlib import TopologicalSorter
 from typing import TYPE_CHECKING, Any
 
 import agate
-from dbt_common.exceptions import DbtDatabaseError, DbtRuntimeError
+from dbt_common.exceptions import DbtRuntimeError
 
 from dbt.adapters.spark_dynamic.dynamic_tables import DynamicTables
-from dbt.adapters.spark_dynamic.errors import RefreshError
+from dbt.adapters.spark_dynamic.errors import RefreshError, reported
 from dbt.adapters.spark_dynamic.requests import request_for
 from spark_dynamic.changes.layout import shapes
 from spark_dynamic.errors import EngineError, WarehouseError
@@ -70,7 +69,7 @@ class Operations:
         """Return one line per dynamic table of a selection: what a run would do with it."""
         cycle, warehouse = self._tables.look()
         nodes = self._selected(select, exclude)
-        schedule = self._tables.foresee(cycle, {self._relation(node) for node in nodes})
+        schedule = self._tables.forecast(cycle, {self._relation(node) for node in nodes})
         rows: list[list[Any]] = []
         writing: set[str] = set()
         for node in nodes:
@@ -176,14 +175,3 @@ def text_table(names: list[str], rows: Rows) -> agate.Table:
     """Return a table of texts; numbers of copies stay numbers."""
     texts = [[None if value is None else str(value) for value in row] for row in rows]
     return agate.Table(texts, names, [agate.Text()] * len(names))
-
-
-@contextmanager
-def reported() -> Any:
-    """Let dbt show the engine's errors."""
-    try:
-        yield
-    except EngineError as error:
-        raise RefreshError(str(error)) from error
-    except WarehouseError as error:
-        raise DbtDatabaseError(str(error)) from error

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import ClassVar
 
+from dbt.adapters.spark_dynamic.job_count import JobCount
 from spark_dynamic.frontier.settled import Settled
 from spark_dynamic.refresh.cycle import Cycle
 from spark_dynamic.refresh.plan import Plan
@@ -17,6 +18,8 @@ _NOTHING = "-- nothing to do"
 class PlannedRefresh:
     """What the materialization asks about: first the plan, then what came of it."""
 
+    is_quiet: ClassVar[bool] = False
+
     def __init__(
         self,
         plan: Plan,
@@ -24,6 +27,7 @@ class PlannedRefresh:
         started_at: datetime,
         began: int,
         windows: Sequence[Outcome] = (),
+        jobs: JobCount | None = None,
     ) -> None:
         self.plan = plan
         self.cycle = cycle
@@ -32,6 +36,7 @@ class PlannedRefresh:
         self.began = began
         # What was done for the windows of changes that the model reads.
         self.windows = windows
+        self.jobs = jobs or JobCount()
         self.outcome: Outcome | None = None
 
     @property
@@ -53,7 +58,7 @@ class PlannedRefresh:
 
     @property
     def builds_storage(self) -> bool:
-        """Tell whether a new table was made, which has no constraints yet."""
+        """Tell whether a new table was made."""
         return self.outcome is not None and self.outcome.plan.builds_generation
 
 
@@ -65,7 +70,6 @@ class QuietRefresh:
     settled: Settled
     cycle: Cycle
     started_at: datetime
+    is_quiet: ClassVar[bool] = True
     writes: ClassVar[bool] = False
-    sql: ClassVar[str] = _NOTHING
     makes_storage: ClassVar[bool] = False
-    builds_storage: ClassVar[bool] = False

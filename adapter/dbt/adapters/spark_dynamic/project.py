@@ -5,6 +5,7 @@ import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
+from weakref import ref
 
 from dbt.adapters.events.types import AdapterEventWarning
 from dbt_common.events.functions import warn_or_error
@@ -45,6 +46,8 @@ class Project:
         found = [reader.table(node) for node in reader.dynamic.values()]
         self.tables: dict[str, ProjectTable] = {str(table.name): table for table in found}
         self.graph = Graph({name: table.model for name, table in self.tables.items()})
+        # The schemas that they are in, each with one of them.
+        self.schemas = {table.name.schema: table.name for table in self.tables.values()}
 
     def named(self, ids: Any) -> set[str]:
         """Return the dynamic tables among some of dbt's unique ids."""
@@ -60,9 +63,22 @@ class Project:
         return found
 
 
+# The last project that was read; dbt does not change a manifest once it is parsed.
+_last: "tuple[ref[Manifest], Project] | None" = None
+
+
+def project_of(manifest: "Manifest") -> Project:
+    """Return the dynamic tables of a manifest; they are read once, when dbt has parsed it."""
+    global _last
+    known = _last
+    if known is None or known[0]() is not manifest:
+        _last = known = ref(manifest), Project(manifest)
+    return known[1]
+
+
 def warn_of_lags(manifest: "Manifest") -> None:
     """Warn of target lags that cannot mean what they say, as dbt warns."""
-    for warning in lag_warnings(Project(manifest).graph):
+    for warning in lag_warnings(project_of(manifest).graph):
         warn_or_error(AdapterEventWarning(base_msg=str(warning)))
 
 
@@ -91,6 +107,8 @@ class _Reader:
         facts = {k: v for k, v in vars(config).items() if k not in _ABOUT_TIME}
         docs = [node.description, {c.name: c.description for c in node.columns.values()}]
         applied = [raw.get(key) for key in _APPLIED]
+        if node.config.contract.enforced:
+            applied += [node.constraints, {c.name: c.constraints for c in node.columns.values()}]
         described = docs if raw.get("persist_docs") else []
         marks = Marks(definition=short_hash(texts), config=short_hash([facts, applied, described]))
         return ProjectTable(node, _name(node), model, marks)

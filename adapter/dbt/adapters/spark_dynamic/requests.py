@@ -1,12 +1,13 @@
 """From a dbt model to a request."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from dbt.adapters.spark_dynamic.__version__ import version
 from dbt.adapters.spark_dynamic.asked import is_forced, is_partial
 from dbt.adapters.spark_dynamic.config import read_config
 from dbt.adapters.spark_dynamic.connections import RESULT_SETTINGS
+from spark_dynamic.apply.constraints import Constraint, check, not_null
 from spark_dynamic.names import TableName
 from spark_dynamic.refresh.request import Request
 
@@ -45,7 +46,38 @@ def request_for(
         is_forced=is_forced(adapter),
         comment=model.get("description") if docs.get("relation") else None,
         column_comments={c["name"]: c["description"] for c in columns if c.get("description")},
+        constraints=tuple(_constraints(model)),
     )
+
+
+def _constraints(model: Mapping[str, Any]) -> Iterator[Constraint]:
+    """Yield the constraints of a model's contract that Delta can check."""
+    if not _has_contract(model):
+        return
+    found = [(c, c.get("columns") or ()) for c in model.get("constraints") or ()]
+    for column in model.get("columns", {}).values():
+        found += [(c, (column["name"],)) for c in column.get("constraints") or ()]
+    for constraint, names in found:
+        if constraint["type"] == "not_null":
+            yield from map(not_null, names)
+        elif constraint["type"] == "check":
+            yield check(constraint.get("expression") or "", constraint.get("name") or "")
+
+
+def unchecked_constraints(model: Mapping[str, Any]) -> list[str]:
+    """Return the constraints of a contract's columns that nobody checks, such as keys."""
+    if not _has_contract(model):
+        return []
+    return [
+        f"{constraint['type']} of column {column['name']}"
+        for column in model.get("columns", {}).values()
+        for constraint in column.get("constraints") or ()
+        if constraint["type"] not in ("not_null", "check")
+    ]
+
+
+def _has_contract(model: Mapping[str, Any]) -> bool:
+    return bool((model["config"].get("contract") or {}).get("enforced"))
 
 
 def result_settings(adapter: "SparkDynamicAdapter") -> dict[str, str]:

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 from dbt.adapters.spark_dynamic.errors import RefreshError
 from dbt.adapters.spark_dynamic.project import Project, short_hash
 from dbt.adapters.spark_dynamic.responses import RefreshResponse, held_response
-from spark_dynamic.apply.storage import generations
+from spark_dynamic.apply.storage import views_with_storage
+from spark_dynamic.catalog import Catalog
 from spark_dynamic.frontier.settled import Settled
 from spark_dynamic.frontier.state import KnownState
 from spark_dynamic.names import TableName
@@ -21,12 +22,13 @@ from spark_dynamic.schedule.remembered import Marks
 from spark_dynamic.schedule.situation import Asked, Situation
 from spark_dynamic.schedule.status import not_due_line, status_of
 from spark_dynamic.support import NONE, reason
+from spark_dynamic.warehouse import Warehouse
 
 if TYPE_CHECKING:
     from dbt.adapters.spark_dynamic.impl import SparkDynamicAdapter
 
-# The names of all relations in a schema; None if nobody has listed them.
-Listed = dict[str, Collection[str] | None]
+# The names of all relations in a schema; a schema is missing if nobody has listed them.
+Listed = dict[str, Collection[str]]
 
 
 class RunSchedule:
@@ -109,33 +111,34 @@ class RunSchedule:
 
 
 def _known_now(project: Project, known: KnownState, listed: Listed) -> dict[str, Known]:
+    # What is whole: a view, and a storage behind it.
+    whole = {schema: views_with_storage(n).intersection(n) for schema, n in listed.items()}
     found = {}
     for name, table in project.tables.items():
         remembered = known.tables.get(name)
         if remembered is None:
             continue
         now = remembered.now(table.marks)
-        if _is_gone(table.name, listed):
+        there = whole.get(table.name.schema)
+        if there is not None and table.name.name not in there:
+            # Somebody dropped it, as far as anyone has looked.
             now = replace(now, timestamps=(), durations=())
         found[name] = now
     return found
 
 
-def _is_gone(name: TableName, listed: Listed) -> bool:
-    """Tell whether somebody dropped a table, as far as anyone has looked."""
-    tables = listed.get(name.schema)
-    if tables is None:
-        return False
-    return name.name not in tables or not generations(name, tables)
+def listed_relations(
+    adapter: "SparkDynamicAdapter", project: Project, catalog: Catalog, warehouse: Warehouse
+) -> Listed:
+    """Return what exists in the project's schemas, by dbt's cache where it was filled.
 
-
-def listed_relations(adapter: "SparkDynamicAdapter", project: Project) -> Listed:
-    """Return what dbt's cache lists of the project's schemas; nothing is asked for it."""
+    Under --no-populate-cache it was not, and the catalog is asked instead.
+    """
     return {
         schema: {r.identifier.lower() for r in adapter.cache.get_relations(None, schema)}
         if (None, schema) in adapter.cache
-        else None
-        for schema in _schemas(project)
+        else catalog.tables(warehouse, name)
+        for schema, name in project.schemas.items()
     }
 
 
@@ -146,11 +149,7 @@ def listed_texts(adapter: "SparkDynamicAdapter", project: Project) -> dict[Table
     """
     return {
         TableName.of(schema, relation.identifier): relation.information
-        for schema in _schemas(project)
+        for schema in project.schemas
         for relation in adapter.cache.get_relations(None, schema)
         if relation.information
     }
-
-
-def _schemas(project: Project) -> set[str]:
-    return {table.name.schema for table in project.tables.values()}

@@ -11,8 +11,8 @@ from dbt_common.exceptions import DbtBaseException, DbtRuntimeError
 
 from dbt.adapters.spark_dynamic.asked import REFRESH_VARIABLE
 from dbt.adapters.spark_dynamic.config import lenient_config
-from dbt.adapters.spark_dynamic.errors import RefreshError
-from dbt.adapters.spark_dynamic.operations import Operations, as_list, reported, text_table
+from dbt.adapters.spark_dynamic.errors import RefreshError, reported
+from dbt.adapters.spark_dynamic.operations import Operations, as_list, text_table
 from dbt.adapters.spark_dynamic.planned_refresh import PlannedRefresh, QuietRefresh
 from dbt.adapters.spark_dynamic.responses import RefreshResponse
 from dbt.adapters.spark_dynamic.run_schedule import RunSchedule
@@ -31,6 +31,7 @@ _LOOKED_AT: Final = timedelta(days=7)
 _STATUS: Final = [
     "table", "state", "target lag", "lag", "next due", "peak", "trough", "within target", "errors",
 ]  # fmt: skip
+_TARGETS: Final = ["relation", "target_lag_seconds", "period_seconds", "suspend_after"]
 
 
 class ScheduleOperations(Operations):
@@ -72,8 +73,9 @@ class ScheduleOperations(Operations):
         config, how = node.config, f"{REFRESH_VARIABLE}=all dbt run --select {node.name}"
         if planned.makes_storage and (config.grants or config.contract.enforced):
             raise RefreshError(
-                f"NEEDS_DBT_RUN: A new table is made for {node.name}, and its grants and "
-                f"constraints are applied by dbt run alone. Nothing was changed; use {how}."
+                f"NEEDS_DBT_RUN: A new table is made for {node.name}, and its grants and the "
+                "columns of its contract are looked after by dbt run alone. Nothing was changed; "
+                f"use {how}."
             )
         if planned.writes and (config.pre_hook or config.post_hook):
             self._adapter.warn(f"The hooks of {node.name} are not run. To run them: {how}.")
@@ -117,14 +119,15 @@ class ScheduleOperations(Operations):
         return text_table(["problem"], [[text]] if errors else [])
 
     def targets(self) -> agate.Table:
-        """Return target lag and period of each dynamic table, in seconds; empty if it has none."""
+        """Return what was set for each dynamic table: its lag and period in seconds, if any."""
         cycle, _ = self._tables.look()
         schedule = self._tables.schedule(cycle, Asked())
         rows = []
         for name in schedule.project.graph.order:
             found = status_of(schedule.situation, name)
-            rows.append([name, _seconds(found.target_lag), _seconds(found.period)])
-        return text_table(["relation", "target_lag_seconds", "period_seconds"], rows)
+            after = schedule.project.graph.models[name].suspend_after
+            rows.append([name, _seconds(found.target_lag), _seconds(found.period), after])
+        return text_table(_TARGETS, rows)
 
     def _look_at(self, model: str) -> tuple[RunSchedule, str]:
         name = self._relation(self._node(model))

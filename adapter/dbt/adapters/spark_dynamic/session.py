@@ -3,11 +3,12 @@
 import logging
 import os
 import threading
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, nullcontext, suppress
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, cast
 
 from dbt.adapters.events.logging import AdapterLogger
+from py4j.protocol import Py4JJavaError
 from pyspark import SparkConf, SparkContext, java_gateway
 from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
@@ -21,6 +22,8 @@ from dbt.adapters.spark_dynamic.java import java_home
 logger = AdapterLogger("Spark")
 
 _start = threading.Lock()
+# Milliseconds.
+_SHORTLY = 200
 # The metastores of this process; the lock lasts as long as the file is open.
 _claims: dict[Path, IO[str]] = {}
 
@@ -48,6 +51,16 @@ def session_for_connection(home: Home, chosen: dict[str, str]) -> SparkSession:
             if "CANNOT_MODIFY" not in str(error.getCondition()):
                 raise
     return session
+
+
+def jobs_of(session: SparkSession) -> int:
+    """Return how many jobs a session has started, of those that Spark still remembers."""
+    context: Any = session.sparkContext._jsc.sc()
+    # Spark is told of its own jobs by a queue; a busy one is not waited for.
+    with suppress(Py4JJavaError):
+        context.listenerBus().waitUntilEmpty(_SHORTLY)
+    session_tag = cast(Any, session)._jsparkSession.sessionJobTag()
+    return len(context.statusTracker().getJobIdsForTag(session_tag))
 
 
 def _start_jvm(home: Home, chosen: dict[str, str]) -> SparkSession:

@@ -2,10 +2,12 @@
 
 from datetime import datetime
 
+from dbt_common.exceptions import DbtDatabaseError, DbtRuntimeError
+
 from dbt.adapters.spark_dynamic.__version__ import version
 from dbt.adapters.spark_dynamic.planned_refresh import QuietRefresh
 from dbt.adapters.spark_dynamic.responses import trigger
-from spark_dynamic.errors import EngineError
+from spark_dynamic.errors import EngineError, WarehouseError
 from spark_dynamic.frontier.settled import Settled
 from spark_dynamic.frontier.state import StateRow
 from spark_dynamic.refresh.cycle import Cycle
@@ -84,6 +86,7 @@ def quiet_row(quiet: QuietRefresh, times: Times, marks: Marks) -> StateRow:
         rows_inserted=0,
         rows_deleted=0,
         statements=0,
+        jobs=0,
         marks=marks,
         settled=settled,
     )
@@ -92,8 +95,15 @@ def quiet_row(quiet: QuietRefresh, times: Times, marks: Marks) -> StateRow:
 def failure_row(
     error: Exception, request: Request, cycle: Cycle, times: Times, marks: Marks
 ) -> StateRow:
-    """Return the row of a failed try."""
-    code = error.code if isinstance(error, EngineError) else "FAILED"
+    """Return the row of a failed try; what dbt or a hook raised has no code of its own."""
+    message = error.msg if isinstance(error, DbtRuntimeError) else error
+    if isinstance(error, DbtDatabaseError):
+        error = WarehouseError.of(str(message))
+    code, text = "FAILED", f"FAILED: {message}"
+    if isinstance(error, EngineError):
+        code, text = error.code, str(error)
+    elif isinstance(error, WarehouseError):
+        code, text = error.code, error.report
     return StateRow(
         relation=str(request.view),
         model_id=request.model,
@@ -102,14 +112,14 @@ def failure_row(
         refresh_trigger=request.trigger,
         state="FAILED",
         reason_code=code,
-        reason=str(error).splitlines()[0] if str(error) else code,
+        reason=text.splitlines()[0],
         cycle_id=cycle.id,
         invocation_id=cycle.invocation,
         started_at=times[0],
         ended_at=times[1],
         engine_version=version,
         settings=request.settings,
-        error=str(error),
+        error=text,
         marks=marks,
     )
 

@@ -59,7 +59,8 @@ class StateStore:
             warehouse.execute(create_state_table(self.table))
 
         def append() -> None:
-            with carrying(warehouse, state_metadata(cycle.known, cycle.events, lateness)):
+            metadata = state_metadata(cycle.known, cycle.events, lateness)
+            with carrying(warehouse, metadata, appends=True):
                 warehouse.execute(append_rows(self.table, cycle.events))
 
         append_to(warehouse, self.table, STATE_COLUMNS, append)

@@ -6,19 +6,20 @@ import agate
 from dbt_common.exceptions import DbtRuntimeError
 
 from dbt.adapters.spark_dynamic.dynamic_tables import DynamicTables
-from dbt.adapters.spark_dynamic.operations import reported, text_table
+from dbt.adapters.spark_dynamic.errors import reported
+from dbt.adapters.spark_dynamic.operations import text_table
 from dbt.adapters.spark_dynamic.stream_positions import StreamPositions, name_of
 from dbt.adapters.spark_dynamic.warehouse import DbtWarehouse
 from spark_dynamic.changes import read as changes
 from spark_dynamic.changes.consume import moved
 from spark_dynamic.changes.consumption import Consumption, Taken
 from spark_dynamic.changes.kept_consumptions import keep
+from spark_dynamic.changes.point import Point, read_point
+from spark_dynamic.changes.points import Asking, start_of
 from spark_dynamic.changes.position import is_behind, shown_position
 from spark_dynamic.changes.read import Position
 from spark_dynamic.changes.staleness import check_kept, stale_at
-from spark_dynamic.changes.start import start_at
 from spark_dynamic.changes.stream import Stream
-from spark_dynamic.changes.stream_config import Point, read_point
 from spark_dynamic.clock import stamp
 from spark_dynamic.config_values import Expected
 from spark_dynamic.duration import format_duration
@@ -120,18 +121,15 @@ class StreamOperations:
             }
             record = moved(found, wanted, action, cycle, warehouse)
             keep(warehouse, self._positions.table, [record])
-        return self._shown(node, record)
+        forgotten = [one.name for one in chosen] if point is None else []
+        return self._shown(node, record, forgotten)
 
     def _taken(self, node: Any, point: Point, cycle: Cycle, warehouse: DbtWarehouse) -> Taken:
         stream = self._positions.stream(node, warehouse)
         now = changes.position_now(stream.read, cycle, warehouse)
-        position = start_at(
-            point,
-            stream.read,
-            now,
-            cycle,
-            warehouse,
-            lambda other: self._positions.of(other, cycle, warehouse),
+        places = self._positions.places(warehouse)
+        position = start_of(
+            Asking("to", point), stream.read, cycle, warehouse, places=places, now=now
         )
         if position is None:
             raise EngineError(
@@ -142,9 +140,10 @@ class StreamOperations:
         check_kept(stream.name, position, cycle, warehouse)
         return Taken(stream.fingerprint, position, position, cycle.data_timestamp)
 
-    def _shown(self, node: Any, record: Consumption) -> agate.Table:
+    def _shown(self, node: Any, record: Consumption, forgotten: list[str]) -> agate.Table:
         rows = [
             [str(name_of(node)), stream.rpartition(".")[2], shown_position(taken.end)]
             for stream, taken in sorted(record.streams.items())
         ]
+        rows += [[str(name_of(node)), stream, _NOW_ROW] for stream in sorted(forgotten)]
         return text_table(["consumer", "stream", "position"], rows)

@@ -1,23 +1,23 @@
 """Where streams and consumers are, found by their dbt names."""
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from dbt_common.exceptions import DbtRuntimeError
 
 from dbt.adapters.spark_dynamic.__version__ import version
+from dbt.adapters.spark_dynamic.config import MATERIALIZATION
 from dbt.adapters.spark_dynamic.dynamic_tables import DynamicTables
 from dbt.adapters.spark_dynamic.stream_models import STREAM, consumers, is_stream
 from spark_dynamic.changes.consumer import Consumer, ConsumerRequest, read_consumer
 from spark_dynamic.changes.consumption import Consumption
 from spark_dynamic.changes.kept_consumptions import CONSUMPTIONS_TABLE, kept_consumption
+from spark_dynamic.changes.point import OtherPosition
 from spark_dynamic.changes.read import Position
 from spark_dynamic.changes.stream import Stream, read_stream
-from spark_dynamic.changes.stream_config import OtherPosition
 from spark_dynamic.errors import EngineError
 from spark_dynamic.names import TableName
-from spark_dynamic.refresh.cycle import Cycle
 from spark_dynamic.warehouse import Warehouse
 
 if TYPE_CHECKING:
@@ -75,7 +75,27 @@ class StreamPositions:
             anew = replace(request, full_refresh=True)
             return read_consumer(anew, warehouse, self.kept(warehouse))
 
-    def of(self, point: OtherPosition, cycle: Cycle, warehouse: Warehouse) -> Position:
+    def places(self, warehouse: Warehouse) -> "KnownPlaces":
+        """Return how to find what points name."""
+        return KnownPlaces(self, warehouse)
+
+    def stream_at(self, name: TableName) -> Any:
+        """Return the stream of the project that has a view of that name, if any."""
+        return next((node for node in self.streams() if name_of(node) == name), None)
+
+    def dynamic_table(self, name: str) -> TableName:
+        """Return the view of a dynamic table, by the name of the model or its own."""
+        if "." in name:
+            return TableName.parse(name)
+        found = [
+            node
+            for node in self.manifest.nodes.values()
+            if str(node.resource_type) == "model" and node.config.materialized == MATERIALIZATION
+        ]
+        [node] = _named(found, name, f"no model with materialized='{MATERIALIZATION}'")
+        return name_of(node)
+
+    def of(self, point: OtherPosition, warehouse: Warehouse) -> Position:
         """Return the position of a stream, or of one of its consumers."""
         [node] = self.streams(point.stream)
         if point.consumer:
@@ -95,6 +115,22 @@ class StreamPositions:
                 f"{point.stream} starts before the first change, which is no position to share.",
             )
         return start
+
+
+@dataclass(frozen=True)
+class KnownPlaces:
+    """The places of a project that points can name, over one connection."""
+
+    positions: StreamPositions
+    warehouse: Warehouse
+
+    def position(self, point: OtherPosition) -> Position:
+        """Return the position of a stream, or of one of its consumers."""
+        return self.positions.of(point, self.warehouse)
+
+    def dynamic_table(self, name: str) -> TableName:
+        """Return the view of a dynamic table."""
+        return self.positions.dynamic_table(name)
 
 
 def name_of(node: Any) -> TableName:

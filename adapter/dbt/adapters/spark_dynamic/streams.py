@@ -14,6 +14,7 @@ from dbt.adapters.spark_dynamic.asked import is_partial
 from dbt.adapters.spark_dynamic.config import read_stream_config
 from dbt.adapters.spark_dynamic.dynamic_tables import DynamicTables
 from dbt.adapters.spark_dynamic.errors import StreamError
+from dbt.adapters.spark_dynamic.given import row_keys_of
 from dbt.adapters.spark_dynamic.requests import result_settings
 from dbt.adapters.spark_dynamic.stream_models import consumer_problems, consumes
 from dbt.adapters.spark_dynamic.stream_positions import StreamPositions
@@ -102,7 +103,7 @@ class Streams:
                 cycle,
                 warehouse,
                 lambda read: self._end(read, warehouse),
-                lambda point: positions.of(point, cycle, warehouse),
+                positions.places(warehouse),
             )
         with self._lock:
             self._streams[request.view] = built.stream
@@ -131,6 +132,8 @@ class Streams:
             settings=result_settings(self._adapter),
             mode=config.mode,
             unique_key=config.unique_key,
+            row_keys=row_keys_of(self._adapter, config.row_keys),
+            upserts=config.upserts,
         )
 
     def take(self, model: Mapping[str, Any], this: Any, stream: Any, full_refresh: bool) -> str:
@@ -315,4 +318,4 @@ class streams_reported:
             # What dbt itself raised has the statement in it.
             if isinstance(error.__cause__, DbtRuntimeError):
                 raise error.__cause__
-            raise DbtDatabaseError(str(error)) from error
+            raise DbtDatabaseError(error.report) from error

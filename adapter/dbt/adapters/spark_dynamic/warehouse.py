@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from dbt.adapters.spark_dynamic.impl import SparkDynamicAdapter
 
 _PAIR = re.compile(r'"(\w+)":"([^"]*)"')
-_CONDITION = re.compile(r"\[([A-Z][A-Z0-9_]+(?:\.[A-Z0-9_]+)*)\]")
 
 
 class DbtWarehouse:
@@ -57,6 +56,11 @@ class DbtWarehouse:
             moment = datetime.fromisoformat(str(row["timestamp"])).replace(tzinfo=zone)
             row["micros"] = round(moment.timestamp() * 1_000_000)
         return rows
+
+    def jobs(self) -> int | None:
+        """Return how many jobs the session has started; a server does not say."""
+        handle = self._adapter.connections.get_thread_connection().handle
+        return handle.jobs if isinstance(handle, SessionHandle) else None
 
     def now(self) -> datetime:
         """Return the time."""
@@ -107,6 +111,4 @@ class translated:
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         if isinstance(error, (DbtDatabaseError, DbtRuntimeError)):
-            message = str(error.msg)
-            found = _CONDITION.search(message)
-            raise WarehouseError(found.group(1) if found else "", message) from error
+            raise WarehouseError.of(str(error.msg)) from error

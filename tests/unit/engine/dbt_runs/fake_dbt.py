@@ -29,6 +29,10 @@ from spark_dynamic.refresh.request import Request
 class StateWarehouse(FakeWarehouse):
     """A session that can also write to the state table, whose rows are kept elsewhere."""
 
+    def jobs(self) -> int:
+        """Every statement takes one."""
+        return self.count
+
     def _answer(self, sql: str) -> list[dict[str, Any]]:
         if sql.startswith("CREATE SCHEMA IF NOT EXISTS"):
             return []
@@ -58,18 +62,19 @@ def _shown(row: StateRow) -> dict[str, Any]:
 
 
 class Cache:
-    """dbt's list of what exists, as old as the run."""
+    """dbt's list of what exists, as old as the run; empty if dbt was told not to fill it."""
 
-    def __init__(self, spark: FakeSpark) -> None:
+    def __init__(self, spark: FakeSpark, is_filled: bool = True) -> None:
+        self._is_filled = is_filled
         session = FakeWarehouse(spark)
         rows = session._show_extended("shop", "*")
         self._texts = {row["tableName"]: row["information"] for row in rows}
 
     def __contains__(self, schema: tuple[None, str]) -> bool:
-        return True
+        return self._is_filled
 
     def get_relations(self, database: None, schema: str) -> list[Any]:
-        found = self._texts.items() if schema == "shop" else ()
+        found = self._texts.items() if schema == "shop" and self._is_filled else ()
         return [SimpleNamespace(identifier=name, information=text) for name, text in found]
 
 
@@ -87,6 +92,8 @@ class DbtShop:
     # What a variable of the project makes of the texts.
     suffix: str = ""
     statements: dict[str, list[str]] = field(default_factory=dict)
+    # The tables that were held and whose grants were to be applied all the same.
+    granted: list[str] = field(default_factory=list)
     # The dynamic tables of the newest run.
     running: list[DynamicTables] = field(default_factory=list)
 
@@ -127,7 +134,7 @@ class DbtShop:
                 vars=None,
             ),
             spark=self.spark,
-            cache=Cache(self.spark),
+            cache=Cache(self.spark, self.flags.get("POPULATE_CACHE", True)),
             warn=self.warnings.append,
             tell=self.told.append,
             _macro_resolver=manifest or self.manifest(),
@@ -160,6 +167,8 @@ class DbtShop:
             try:
                 request = self.request(adapter, name)
                 response = tables.held(request)
+                if response and tables.describe(request):
+                    self.granted.append(name)
                 found[name] = response or tables.run(tables.plan(request))
             except RefreshError as error:
                 found[name] = str(error.msg).splitlines()[0]

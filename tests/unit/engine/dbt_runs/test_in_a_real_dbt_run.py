@@ -5,22 +5,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from dbt.cli.main import dbtRunner
-from fake_dbt import StateWarehouse
-from fake_shop import Shop, small_shop
+from fake_shop import Shop
+from real_dbt import SHOWN, dbt, said, shop_below_dbt, write_project
 
-from dbt.adapters.spark_dynamic import dynamic_tables, impl, state_store
-from dbt.adapters.spark_dynamic.connections import SparkDynamicConnectionManager
-from dbt.adapters.spark_dynamic.impl import SparkDynamicAdapter
+from dbt.adapters.spark_dynamic import project
 
-PROJECT = """
-name: shop
-version: 1.0.0
-config-version: 2
-profile: shop
-flags: {send_anonymous_usage_stats: false}
-"""
-PROFILE = "shop: {target: dev, outputs: {dev: {type: spark_dynamic, schema: shop, threads: 1}}}\n"
 DYNAMIC = "{{ config(materialized='dynamic_table', target_lag='7 days', suspend_after=1"
 MODELS = {
     "totals": DYNAMIC + ") }}\nselect customer, sum(amount) as total from shop.orders group by 1",
@@ -38,71 +27,15 @@ MACROS = """
 
 @pytest.fixture
 def shop(monkeypatch: pytest.MonkeyPatch) -> Iterator[Shop]:
-    made = small_shop()
-    made.spark.clock = made.spark.clock.replace(hour=1)
-
-    def no_spark(connection: Any) -> None:
-        raise AssertionError("A real Spark was asked for.")
-
-    def list_relations(adapter: Any, *args: Any, **options: Any) -> None:
-        adapter.cache.update_schemas([(None, "shop")])
-        for row in StateWarehouse(made.spark)._show_extended("shop", "*"):
-            name, text = row["tableName"], row["information"]
-            relation = adapter.Relation.create(schema="shop", identifier=name, information=text)
-            adapter.cache.add(relation)
-
-    def session(adapter: Any) -> StateWarehouse:
-        return StateWarehouse(made.spark)
-
-    monkeypatch.setattr(SparkDynamicConnectionManager, "open", no_spark)
-    monkeypatch.setattr(SparkDynamicAdapter, "set_relations_cache", list_relations)
-    monkeypatch.setattr(SparkDynamicAdapter, "list_schemas", lambda *_: ["shop"])
-    monkeypatch.setattr(SparkDynamicAdapter, "check_schema_exists", lambda *_: True)
-    monkeypatch.setattr(dynamic_tables, "DbtWarehouse", session)
-    monkeypatch.setattr(impl, "DbtWarehouse", session)
-    monkeypatch.delenv("SPARK_DYNAMIC_REFRESH", raising=False)
-    append = state_store.append_rows
-
-    def append_and_keep(table: Any, rows: list[Any]) -> str:
-        made.spark.state_rows += rows
-        return append(table, rows)
-
-    monkeypatch.setattr(state_store, "append_rows", append_and_keep)
-    yield made
+    with shop_below_dbt(monkeypatch) as made:
+        yield made
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     made = tmp_path_factory.mktemp("shop")
-    (made / "dbt_project.yml").write_text(PROJECT)
-    (made / "profiles.yml").write_text(PROFILE)
-    for place, texts in {"models": MODELS, "macros": {"hooks": MACROS}}.items():
-        (made / place).mkdir()
-        for name, text in texts.items():
-            (made / place / f"{name}.sql").write_text(text)
+    write_project(made, MODELS, {"hooks": MACROS})
     return made
-
-
-# What dbt says, on the screen or in its log.
-SHOWN: list[str] = []
-
-
-def dbt(folder: Path, *arguments: str) -> dict[str, Any]:
-    options = ["--log-level=none", f"--log-path={folder}"]
-    places = [f"--project-dir={folder}", f"--profiles-dir={folder}"]
-    found = dbtRunner(callbacks=[lambda event: SHOWN.append(event.info.msg)]).invoke(
-        [*options, *arguments, *places]
-    )
-    assert found.exception is None, str(found.exception)
-    results: Any = found.result
-    if arguments[0] == "run-operation":
-        assert found.success
-        return {}
-    return {result.node.name: result for result in results}
-
-
-def said(results: dict[str, Any]) -> dict[str, str]:
-    return {name: f"{r.status.value}: {r.message}".splitlines()[0] for name, r in results.items()}
 
 
 def test_the_life_of_two_tables(shop: Shop, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -135,10 +68,22 @@ def test_the_life_of_two_tables(shop: Shop, folder: Path, monkeypatch: pytest.Mo
     [shown] = [text for text in SHOWN if "within target" in text]
     assert "shop.totals" in shown and "NOT_DUE" in shown
 
+    dbt(folder, "run-operation", "dynamic_table_prune", "--args", "{dry_run: false}")
+    assert any("| removed" in text for text in SHOWN)
+
     shop.spark.tick(6 * 24 * 3600)
     assert said(dbt(folder, "run", "--select", "tag:due")) == dict.fromkeys(
         ["totals", "report"], "success: NO_DATA"
     )
+
+    # The plugin and the run read dbt's manifest once between them.
+    reads: list[Any] = []
+    read = project.Project.__init__
+    monkeypatch.setattr(
+        project.Project, "__init__", lambda *given: (reads.append(given), read(*given))[1]
+    )
+    dbt(folder, "run")
+    assert len(reads) == 1
 
     # A hook that fails is a failed refresh, and one is enough for these models.
     shop.spark.write("shop.orders").append((5, 20, 1))

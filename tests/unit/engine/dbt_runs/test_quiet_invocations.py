@@ -54,6 +54,10 @@ def test_a_due_table_without_changes_costs_no_statement_of_its_own(shop: DbtShop
     shared = [sql for statements in shop.statements.values() for sql in statements]
     # The state, the sources' schema, the logs: however many tables there are.
     assert len(shared) == 3
+    # And one append at the end, with its summary.
+    begin = len(shop.spark.log)
+    shop.run()
+    assert [sql.split()[0] for sql in shop.spark.log[begin + 3 :]] == ["SET", "INSERT", "RESET"]
 
 
 def test_what_is_written_down_is_the_same_as_after_a_plan(shop: DbtShop) -> None:

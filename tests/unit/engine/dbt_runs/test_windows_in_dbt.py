@@ -10,7 +10,7 @@ from fake_windows import DEAR, WindowWarehouse
 from dbt.adapters.spark_dynamic import change_queries, dynamic_tables
 from dbt.adapters.spark_dynamic.change_queries import ChangeQueries
 from dbt.adapters.spark_dynamic.dynamic_tables import DynamicTables
-from dbt.adapters.spark_dynamic.errors import ChangesError
+from dbt.adapters.spark_dynamic.errors import ChangesError, RefreshError
 from spark_dynamic.changes.window import windows_named
 from spark_dynamic.names import TableName
 from spark_dynamic.refresh.request import Request
@@ -27,15 +27,20 @@ class WindowsShop(DbtShop):
     """A shop in which `{changes}` in a text stands for the changes of the last hour."""
 
     since: Any = "1 hour"
+    # The key by which they are integrated, if they are.
+    key: str | None = None
 
     def request(self, adapter: Any, name: str) -> Request:
         node = adapter._macro_resolver.nodes[f"model.shop.{name}"]
         if "{changes}" in node.raw_code:
             queries = ChangeQueries(adapter, self.running[0])
             try:
-                found = queries.changes(DEAR, self.since, mode="redo_log", model=node.to_dict())
+                model = node.to_dict()
+                found = queries.changes(DEAR, self.since, mode="redo_log", model=model)
+                if self.key is not None:
+                    found = queries.integrated(found, unique_key=self.key, model=model)
             except ChangesError as error:
-                raise dynamic_tables.RefreshError(str(error.msg)) from error
+                raise RefreshError(str(error.msg)) from error
             node.raw_code = node.raw_code.replace("{changes}", found)
         return super().request(adapter, name)
 
@@ -147,12 +152,16 @@ def test_what_cannot_be_kept(shop: WindowsShop, since: Any, code: str) -> None:
     assert shop.windows() == []
 
 
-def test_a_window_cannot_be_integrated_where_it_is_kept(shop: WindowsShop) -> None:
-    shop.model("recent", "select id from {changes}")
-    adapter = shop.adapter()
-    tables = DynamicTables(adapter)
-    shop.running[:] = [tables]
-    request = shop.request(adapter, "recent")
-    name = request.sql.removeprefix("select id from ")
-    with pytest.raises(ChangesError, match="CHANGES_NOT_MAINTAINED"):
-        ChangeQueries(adapter, tables).integrated(name)
+def test_a_window_is_integrated_by_key_where_it_is_kept(shop: WindowsShop) -> None:
+    shop.key = "id"
+    shop.model("recent", "select * from {changes}")
+    shop.run()
+    shop.spark.write("shop.orders").append((2, 10, 9), (3, 10, 7))
+    shop.spark.write("shop.orders").delete((3, 10, 7))
+    shop.run()
+    # What was deleted in the last hour is gone.
+    assert shop.spark.table("shop.recent__dyn").newest.rows[0][:2] == (2, 9)
+    assert len(shop.spark.table("shop.recent__dyn").newest.rows) == 1
+    assert len(shop.windows()) == 1
+    shop.key = ""
+    assert shop.run()["recent"].startswith("CHANGES_NOT_MAINTAINED: integrate() without")

@@ -1,7 +1,7 @@
 """Which tables are due, and why. 192 s is the period of a lag of five minutes, 3072 of an hour."""
 
 import pytest
-from fake_schedule import Lag, built, decide, graph_of, seconds, shown
+from fake_schedule import Lag, at, built, decide, graph_of, seconds, shown
 
 from spark_dynamic.schedule.causes import Why
 from spark_dynamic.schedule.due import Verdict
@@ -146,6 +146,38 @@ def test_a_new_table_takes_along_what_is_older_than_its_lag() -> None:
     assert shown(decide(graph, 299, a=built(0)))["b"] == "MISSING at 0"
     assert shown(decide(graph, 300, a=built(0)))["b"] == "MISSING at 0"
     assert shown(decide(graph, 301, a=built(0))) == {"a": "NEEDED at 301", "b": "MISSING at 301"}
+
+
+@pytest.mark.parametrize("lag", [5, None])
+def test_a_new_table_that_waited_in_vain_takes_its_upstreams_along(lag: Lag) -> None:
+    # Something that b reads is younger than what a has.
+    graph = graph_of(a=60, b=(lag, "a"))
+    waited = Known(waited_at=at(100))
+    assert shown(decide(graph, 180, a=built(20), b=waited)) == {
+        "a": "NEEDED at 180",
+        "b": "MISSING at 180",
+    }
+    # What has come since then is worth trying.
+    assert shown(decide(graph, 180, a=built(110, 20), b=waited))["b"] == "MISSING at 110"
+
+
+def test_so_does_an_edited_one() -> None:
+    graph = graph_of(a=60, b=(5, "a"))
+    edited = built(20, is_edited=True, waited_at=at(100))
+    assert shown(decide(graph, 180, a=built(20), b=edited)) == {
+        "a": "NEEDED at 180",
+        "b": "EDITED at 180",
+    }
+
+
+def test_but_not_what_follows_its_upstreams_or_has_no_choice() -> None:
+    graph = graph_of(a=60, b=(None, "a"))
+    known = {"a": built(20), "b": built(20, waited_at=at(100))}
+    assert shown(decide(graph, 180, **known)) == {"a": "NOT_DUE", "b": "NO_LAG"}
+    alone = Asked({"b"})
+    assert shown(decide(graph, 180, alone, a=built(20), b=Known(waited_at=at(100)))) == {
+        "b": "MISSING"
+    }
 
 
 def test_a_new_table_without_lag_reuses_whatever_its_upstream_has() -> None:

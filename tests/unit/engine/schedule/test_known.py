@@ -38,10 +38,17 @@ def test_the_longest_of_the_last_five_is_expected() -> None:
     assert len(known_from(rows).timestamps) == 5
 
 
-@pytest.mark.parametrize("action", ["WAITING", "NOT_DUE", "SUSPENDED"])
+@pytest.mark.parametrize("action", ["NOT_DUE", "SUSPENDED"])
 def test_what_is_no_refresh_changes_nothing(action: str) -> None:
     known = Known((at(5),), errors_in_a_row=2)
     assert noted(known, refresh(action, 99)) == known
+
+
+def test_it_is_known_when_a_table_waited_until_it_is_refreshed() -> None:
+    waited = known_from([FAILURE, refresh("FULL", 5), refresh("WAITING", None, start=20)])
+    assert (waited.waited_at, waited.timestamps) == (at(20), (at(5),))
+    assert noted(waited, FAILURE).waited_at == at(20)
+    assert noted(waited, refresh("NO_DATA", 30)).waited_at is None
 
 
 def test_data_never_get_older() -> None:

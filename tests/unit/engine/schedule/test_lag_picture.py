@@ -7,8 +7,7 @@ import os
 from pathlib import Path
 from xml.etree import ElementTree
 
-from simulation.clockwork import START
-from simulation.saw_tooth import MINUTE, draw, shop
+from simulation.saw_tooth import BEGIN, MINUTE, PAUSE, SHOWN, draw, shop
 
 from spark_dynamic.schedule.lag_numbers import lag_numbers
 
@@ -28,7 +27,6 @@ def test_only_the_pause_makes_a_table_late() -> None:
     world = shop()
     for name in world.graph.order:
         refreshes = [done.refresh for done in world.done[name]]
-        for since, until in [(0, 33), (43, 60)]:
-            begin, end = START + since * MINUTE, START + until * MINUTE
+        for begin, end in [(BEGIN, PAUSE[0]), (PAUSE[1] + 2 * MINUTE, BEGIN + SHOWN)]:
             numbers = lag_numbers(refreshes, world.graph.lags[name], begin, end)
             assert numbers and numbers.share_within_target == 1

@@ -54,16 +54,20 @@ def warned(graph: Graph) -> list[tuple[str, str]]:
         # It says nothing about its own lag, so it asks for nothing that it cannot have.
         (graph_of(a=10, b=(None, "a")), []),
         (graph_of(a="downstream", b=(5, "a")), []),
-        (graph_of(a="downstream", b=(None, "a")), []),
         # However far up, and past tables that take their lag from this one.
         (graph_of(a=60, b=("downstream", "a"), c=(5, "b")), [("c", "a")]),
         (graph_of(a=60, b=(None, "a"), c=(5, "b")), [("c", "a")]),
         # The slowest is named.
         (graph_of(a=60, b=30, c=(5, "b a")), [("c", "a")]),
         (graph_of(a=60, b=(30, "a"), c=(5, "b")), [("b", "a"), ("c", "a")]),
-        # The last of a chain is where a lag is missing.
+        # Nobody who reads it has a lag, however far down.
         (graph_of(a="downstream"), [("a", "")]),
-        (graph_of(a="downstream", b=("downstream", "a")), [("b", "")]),
+        (graph_of(a="downstream", b=("downstream", "a")), [("a", ""), ("b", "")]),
+        (graph_of(a="downstream", b=(None, "a")), [("a", "")]),
+        (graph_of(a="downstream", b=("downstream", "a"), c=(5, "b")), []),
+        (graph_of(a="downstream", b=(None, "a"), c=(5, "a")), []),
+        # The lag of c is not handed on by b, which has none.
+        (graph_of(a="downstream", b=(None, "a"), c=(5, "b")), [("a", "")]),
     ],
 )
 def test_lags_that_cannot_be_meant_are_warned_about(
@@ -77,3 +81,5 @@ def test_a_warning_names_both_tables_and_both_lags() -> None:
     assert text.startswith("orders has target_lag 5m, but reads raw_orders,")
     assert "a lag of 1h" in text
     assert "orders has target_lag 'downstream'" in str(NoConsumer("orders"))
+    assert "only when that is asked for" in str(NoConsumer("orders"))
+    assert "refreshed on every run" in str(NoConsumer("orders", follows_runs=True))

@@ -1,4 +1,5 @@
 import json
+from dataclasses import replace
 from typing import Any
 
 from fake_records import minute
@@ -7,6 +8,7 @@ from fake_schedule import at, seconds
 from spark_dynamic.clock import stamp
 from spark_dynamic.frontier.state import KnownState, StateRow, read_state, state_metadata
 from spark_dynamic.schedule.known import Refresh
+from spark_dynamic.schedule.lateness import SAMPLES
 from spark_dynamic.schedule.remembered import (
     Event,
     Marks,
@@ -53,8 +55,11 @@ def test_an_empty_run_leaves_no_timestamp() -> None:
     assert after(done("FULL", 10, 11), done("FULL", None, 20)).known.timestamps == ()
 
 
-def test_waiting_leaves_nothing() -> None:
-    assert remember({}, [done("WAITING", 10, 11)]) == {}
+def test_waiting_leaves_no_more_than_when_it_was() -> None:
+    before = after(done("FULL", 10, 11))
+    found = after(done("WAITING", 20, 21), before=before)
+    assert found.known == replace(before.known, waited_at=at(20))
+    assert (found.marks, found.noted_at) == (before.marks, at(21))
 
 
 def test_other_marks_are_an_edit_or_a_reconfiguration() -> None:
@@ -111,6 +116,7 @@ def test_it_is_read_as_it_was_written() -> None:
         ),
         "shop.b": after(done("NOT_DUE", None, 12, None)),
         "shop.c": Remembered(),
+        "shop.d": after(done("WAITING", None, 12, None)),
     }
     assert tables["shop.b"].known.seen_at == at(12)
     written = json.dumps(write_remembered(tables))
@@ -167,8 +173,8 @@ def test_a_summary_of_an_earlier_version_is_read() -> None:
     assert old.newest_timestamp == minute(1) and old.tables == {} and old.lateness == {}
 
 
-def test_the_last_ten_times_are_kept_that_runs_came_late() -> None:
+def test_the_last_times_are_kept_that_runs_came_late() -> None:
     known = KnownState()
-    for n in range(15):
+    for n in range(SAMPLES + 5):
         known = read_state([commit(known, row("shop.a", n), lateness={minute(n): seconds(n)})])
-    assert known.lateness == {minute(n): seconds(n) for n in range(5, 15)}
+    assert known.lateness == {minute(n): seconds(n) for n in range(5, SAMPLES + 5)}

@@ -1,0 +1,65 @@
+"""A random dbt project with its changes: tables, models over them, rounds of statements."""
+
+import random
+from dataclasses import dataclass
+
+from fuzz.case import SCHEMA, Case
+from fuzz.dml import Deck, insert, random_statements
+from fuzz.queries import random_query
+from fuzz.schemas import Table, random_tables
+from spark_dynamic.sql.bind import bind
+from spark_dynamic.sql.pin import Query
+from spark_dynamic.sql.references import find_references
+from spark_dynamic.support import NotIncremental
+
+MODELS, ROUNDS = 7, 3
+# What `make test` runs: all kinds of changes and of columns occur.
+CI_SEED = 5270
+
+
+@dataclass(frozen=True)
+class RandomProject:
+    """What a seed stands for, in full; `{schema}` is where the tables are."""
+
+    tables: dict[str, Table]
+    # The queries of the models, by name.
+    texts: dict[str, str]
+    fill: list[str]
+    # What happens before each run.
+    rounds: list[list[str]]
+
+    def column_kinds(self) -> set[str]:
+        """Return the types that columns of the tables have."""
+        return {kind for table in self.tables.values() for kind in table.columns.values()}
+
+
+def random_project(seed: int) -> RandomProject:
+    """Return the project of a seed, always the same one."""
+    rng = random.Random(seed)
+    tables = {name: Table(table.columns, ()) for name, table in random_tables(rng).items()}
+    texts = {f"model_{i}": sql for i, sql in enumerate(_queries(rng, tables))}
+    fill = [insert(rng, f"{{schema}}.{name}", table, 6) for name, table in tables.items()]
+    deck = Deck(rng)
+    rounds = [
+        [
+            statement
+            for name, table in tables.items()
+            for statement in random_statements(rng, f"{{schema}}.{name}", table, 2 + round_, deck)
+        ]
+        for round_ in range(ROUNDS)
+    ]
+    return RandomProject(tables, texts, fill, rounds)
+
+
+def _queries(rng: random.Random, tables: dict[str, Table]) -> list[str]:
+    """Return queries that can be refreshed incrementally."""
+    found: list[str] = []
+    case = Case(0, tables, {}, "")
+    while len(found) < MODELS:
+        sql = random_query(rng, tables)
+        try:
+            bind(Query(sql, find_references(sql, SCHEMA), {}), SCHEMA, case.columns_of)
+        except NotIncremental:
+            continue
+        found.append(sql)
+    return found
