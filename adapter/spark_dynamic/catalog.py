@@ -55,12 +55,12 @@ class Catalog:
             if known is None or (known and known[0].version < since):
                 known = warehouse.history(table, _FIRST_LOOK)
             while known and 0 <= since < known[-1].version:
-                longer = warehouse.history(table, known[0].version - since + 1)
-                if longer[-1].version == known[-1].version:
+                asked = known[0].version - since + 1
+                # Commits that landed meanwhile push the oldest ones out: then look again.
+                known = warehouse.history(table, asked)
+                if len(known) < asked:
                     # Nothing older is kept.
                     break
-                # Commits that landed meanwhile push the oldest ones out: look again.
-                known = longer
             self._histories[table] = known
             return known
 

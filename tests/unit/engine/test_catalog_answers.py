@@ -149,6 +149,25 @@ def test_a_cleaned_history_is_as_long_as_it_is() -> None:
     assert [commit.version for commit in commits] == [5, 4, 3]
 
 
+@pytest.mark.parametrize("landing", [1, 2, 3, 7])
+def test_a_history_reaches_back_while_a_writer_goes_on(landing: int) -> None:
+    # Between two looks so many commits land that the second one ends where the first did.
+    shop = small_shop()
+    for _ in range(12):
+        shop.spark.write("shop.orders").optimize()
+
+    class Busy(FakeWarehouse):
+        def history(self, table: TableName, limit: int) -> list[Commit]:
+            found = super().history(table, limit)
+            if self.count <= 2:
+                for _ in range(landing):
+                    shop.spark.write("shop.orders").optimize()
+            return found
+
+    commits = Catalog().history(Busy(shop.spark), ORDERS, 1)
+    assert commits[-1].version <= 1
+
+
 @pytest.mark.parametrize(
     ("text", "parts"),
     [
