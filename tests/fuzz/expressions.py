@@ -85,7 +85,8 @@ class Expressions:
         choice = self._rng.random()
         if depth > 0 and choice < 0.35:
             word = self._rng.choice(("AND", "AND", "OR"))
-            return f"({self.condition(depth - 1)} {word} {self.condition(depth - 1)})"
+            text = f"{self.condition(depth - 1)} {word} {self.condition(depth - 1)}"
+            return text if depth == 1 and self._rng.random() < 0.3 else f"({text})"
         if depth > 0 and choice < 0.42:
             return f"NOT ({self.condition(depth - 1)})"
         exact = self._exact()
@@ -163,7 +164,9 @@ class Expressions:
             return f"count_if({self.condition(1)})", "bigint"
         else:
             kind = self._rng.choice(needed).kind
-            text = f"{function}({self.of(kind, 1)})"
+            # A condition without parentheses of its own is an argument, too.
+            is_bare = kind == "boolean" and self._rng.random() < 0.5
+            text = f"{function}({self.condition(1) if is_bare else self.of(kind, 1)})"
             if function == "avg":
                 kind = "average"
             elif function == "count" or (function == "sum" and kind == "int"):

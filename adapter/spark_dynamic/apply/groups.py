@@ -30,9 +30,10 @@ from spark_dynamic.plan.types import MeasureType
 from spark_dynamic.sql.write import indented, on_one_line
 
 VISIBLE = "__dyn_visible"
-_RECOMPUTED = "__dyn_recomputed"
+_RECOMPUTED, _STALE = "__dyn_recomputed", "__dyn_is_stale"
 _OVERFLOW = "raise_error('SUM_OVERFLOW: a sum has more digits than its type')"
 _NEGATIVE = "raise_error('GROUP_COUNT_NEGATIVE: more rows left a group than were in it')"
+_LOST = "raise_error('GROUP_NOT_FOUND: no row was found of a group that has some')"
 _DIFFERENT = "raise_error('GROUP_COUNT_DIFFERENT: a group has other rows than its changes give')"
 
 
@@ -152,14 +153,22 @@ class Groups:
             f"ON {self._same_keys('t', 'c')}\nWHERE {alive} AND ({' OR '.join(beaten)})"
         )
 
-    def merge(self, storage: TableName, changes: str, recomputed: str, bounds: Ranges) -> str:
+    def merge(
+        self,
+        storage: TableName,
+        changes: str,
+        recomputed: str,
+        bounds: Ranges,
+        stale: str = "",
+    ) -> str:
         """Return the statement that brings all touched groups up to date.
 
-        `changes` and `recomputed` are relations; the latter is empty if no group needs it.
+        `changes`, `recomputed` and `stale` are relations; the latter two are empty if no group
+        has to be recomputed. If there are `stale` groups, those and no others were.
         """
         source = f"SELECT * FROM {changes}"
         if recomputed:
-            source = self._with_recomputed(changes, recomputed)
+            source = self._with_recomputed(changes, recomputed, stale)
         new = {s.name: self._new_value(s, bool(recomputed)) for s in self.stored}
         added = {s.name: self._first_value(s, bool(recomputed)) for s in self.stored}
         keys = {id: f"s.{quote(id)}" for id in self.keys}
@@ -218,14 +227,22 @@ class Groups:
         ]
         return " AND ".join(pairs) or "true"
 
-    def _with_recomputed(self, changes: str, recomputed: str) -> str:
+    def _with_recomputed(self, changes: str, recomputed: str, stale: str) -> str:
         again = [s for s in self.stored if s.name == COUNT or s.follows is not Follows.ADDED]
         columns = [f"r.{quote(s.name)} AS {_again(s)}" for s in again]
-        same = " AND ".join(f"c.{quote(id)} <=> r.{quote(id)}" for id in self.keys) or "true"
+        found, joined = f"r.{COUNT} IS NOT NULL", ""
+        if stale:
+            keys = ", ".join(quote(id) for id in self.keys)
+            marked = f"SELECT {keys + ', ' if keys else ''}true AS {_STALE} FROM {stale}"
+            joined = f" LEFT JOIN ({marked}) AS l ON {self._same_ids('l')}"
+            found = f"IF(l.{_STALE} AND r.{COUNT} IS NULL, {_LOST}, {found})"
         return (
-            f"SELECT c.*, r.{COUNT} IS NOT NULL AS {_RECOMPUTED}, {', '.join(columns)}\n"
-            f"FROM {changes} AS c LEFT JOIN {recomputed} AS r ON {same}"
+            f"SELECT c.*, {found} AS {_RECOMPUTED}, {', '.join(columns)}\n"
+            f"FROM {changes} AS c LEFT JOIN {recomputed} AS r ON {self._same_ids('r')}{joined}"
         )
+
+    def _same_ids(self, other: str) -> str:
+        return " AND ".join(f"c.{quote(id)} <=> {other}.{quote(id)}" for id in self.keys) or "true"
 
     def _new_value(self, stored: Stored, has_recomputed: bool) -> str:
         old, change = f"t.{quote(stored.name)}", f"s.{quote(stored.name)}"

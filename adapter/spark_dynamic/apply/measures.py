@@ -89,7 +89,7 @@ def _counted(number: int, argument: str) -> Stored:
         "bigint",
         Follows.ADDED,
         f"count({argument})",
-        f"coalesce(sum(IF({argument} IS NULL, 0, {WEIGHT})), 0)",
+        f"coalesce(sum(IF(({argument}) IS NULL, 0, {WEIGHT})), 0)",
     )
 
 

@@ -1,6 +1,8 @@
 """Properties of a delta: does it only insert, and between which bounds do its columns lie?"""
 
 import math
+import re
+from typing import Final
 
 from sqlglot import exp
 
@@ -8,6 +10,7 @@ from spark_dynamic.delta.facts import Bounds, Facts
 from spark_dynamic.literals import literal
 from spark_dynamic.plan.expressions import equal_columns
 from spark_dynamic.plan.nodes import (
+    Aggregate,
     Filter,
     Join,
     Negate,
@@ -21,6 +24,9 @@ from spark_dynamic.plan.nodes import (
     column,
     walk,
 )
+
+# Types that are ordered alike, whichever of each other they are compared with.
+_ORDERED: Final = re.compile(r"(tiny|small|big)?int|decimal\(.*\)|date|timestamp(_ntz)?")
 
 
 def is_insert_only(delta: Plan, facts: Facts) -> bool:
@@ -109,12 +115,14 @@ def holds_for(bounds: Bounds, plan: Plan, id: str) -> bool:
     """Tell whether a column that equals a bounded one lies between the same bounds.
 
     Equality may compare other types than the bounds were found with: '10' < '9' as texts, but
-    not as numbers. Numbers and times are ordered alike in all types that they are compared in;
-    NaN has no place among bounds.
+    not as numbers; and a text is compared with 1 as another type than with a bigint. Whole
+    numbers, decimals and times are ordered alike in all types that they are compared in; NaN
+    has no place among bounds.
     """
     if isinstance(bounds.low, float) or isinstance(bounds.high, float):
         return False
-    return not isinstance(bounds.low, str) or type_of(plan, id) == "string"
+    type = type_of(plan, id)
+    return type == "string" if isinstance(bounds.low, str) else bool(_ORDERED.fullmatch(type))
 
 
 def type_of(plan: Plan, id: str) -> str:
@@ -126,6 +134,15 @@ def type_of(plan: Plan, id: str) -> str:
             expression = next((o.expression for o in plan.outputs if o.id == id), None)
             is_passed_on = isinstance(expression, exp.Column)
             return type_of(plan.input, expression.name) if is_passed_on and expression else ""
+        case Aggregate():
+            key = next((key.expression for key in plan.keys if key.id == id), None)
+            return type_of(plan.input, key.name) if isinstance(key, exp.Column) else ""
+        case UnionAll():
+            place = plan.ids.index(id) if id in plan.ids else None
+            if place is None or plan.types:
+                return "" if place is None else plan.types[place]
+            types = {type_of(branch, branch.columns[place]) for branch in plan.branches}
+            return types.pop() if len(types) == 1 else ""
         case Filter() | Negate() | Restrict() | Join():
             return next((found for i in plan.inputs if (found := type_of(i, id))), "")
     return ""

@@ -270,15 +270,16 @@ class _Refresh:
             return None
         bounds = {target.keys[id]: bound for id, bound in measured.bounds.items()}
         ranges = _ranges(bounds)
-        recomputed = ""
+        recomputed = lost = ""
         if target.always_recomputed:
             recomputed = self._recomputed(target, changes, measured.bounds)
         elif target.extremes and not insert_only:
             stale = target.stale(work.storage, work.version, changes, ranges)
             view = self._views.cache(_STALE, stale)
             if self._measure(view, []).rows:
+                lost = view
                 recomputed = self._recomputed(target, view, measured.bounds)
-        merge = target.merge(work.storage, changes, recomputed, ranges)
+        merge = target.merge(work.storage, changes, recomputed, ranges, lost)
         return Write(merge, self._for_merge(measured.rows))
 
     def _key_columns(self, target: Groups) -> list[Column]:

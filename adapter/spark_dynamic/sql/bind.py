@@ -275,6 +275,8 @@ class _TextBinder:
         refuse_other_expressions(expression)
 
         def change(node: Expression) -> Expression:
+            if isinstance(node, exp.Func):
+                _refuse_columns_like_functions(node, scope, aliases)
             if not isinstance(node, exp.Column):
                 return node
             found = scope.resolve(node)
@@ -285,6 +287,15 @@ class _TextBinder:
             return found
 
         return expression.transform(change)
+
+
+def _refuse_columns_like_functions(node: exp.Func, scope: Scope, aliases: Aliases | None) -> None:
+    """Refuse `current_date` and the like where a column has that name: Spark takes the column."""
+    if isinstance(node, exp.Anonymous) or any(node.args.values()):
+        return
+    for name in node.sql_names():
+        if scope.find(name) is not None or (aliases is not None and aliases.have(name)):
+            raise NotIncremental("SYNTAX_NOT_KNOWN", f"the name {name.lower()}")
 
 
 def _own_name(item: Expression) -> str | None:

@@ -81,12 +81,20 @@ def _reason(node: Expression) -> NotIncremental | None:
         return NotIncremental("SYNTAX_NOT_KNOWN", f"the function {name or 'arrays_zip'}")
     if isinstance(node, (exp.Tuple, exp.Struct)) and _has_bare_columns(node):
         return NotIncremental("SYNTAX_NOT_KNOWN", "a struct whose fields are named by columns")
-    if isinstance(node, exp.Lambda) and any(
-        _LIKE_AN_ID.fullmatch(parameter.name) for parameter in node.expressions
-    ):
+    if isinstance(node, exp.Lambda) and _has_doubtful_parameters(node):
         return NotIncremental("SYNTAX_NOT_KNOWN", "the name of a lambda's parameter")
     return None
 
 
 def _has_bare_columns(node: Expression) -> bool:
-    return any(isinstance(child, exp.Column) for child in node.expressions)
+    return any(isinstance(child.unnest(), exp.Column) for child in node.expressions)
+
+
+def _has_doubtful_parameters(node: exp.Lambda) -> bool:
+    """Tell whether a parameter could be taken for a column, or a column for a parameter.
+
+    Spark does not tell `x` from `X`, sqlglot does.
+    """
+    names = {parameter.name.lower() for parameter in node.expressions}
+    columns = {found.name.lower() for found in node.this.find_all(exp.Column) if not found.table}
+    return bool(names & columns) or any(_LIKE_AN_ID.fullmatch(name) for name in names)

@@ -41,6 +41,10 @@ class Aliases:
         _agree(name, values)
         return exp.Paren(this=values[0].copy())
 
+    def have(self, name: str) -> bool:
+        """Tell whether there is such a name."""
+        return any(alias and alias.lower() == name.lower() for alias, _ in self._items)
+
 
 def _agree(name: str, values: list[Expression]) -> None:
     if any(value != values[0] for value in values):

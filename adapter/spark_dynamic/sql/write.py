@@ -9,7 +9,6 @@ from sqlglot.dialects.dialect import Dialect
 from spark_dynamic.names import TableName, quote
 from spark_dynamic.plan.expressions import substitute, used
 from spark_dynamic.plan.nodes import (
-    TOUCHED,
     Aggregate,
     Expression,
     Filter,
@@ -289,7 +288,10 @@ class Writer:
 
     def _restrict(self, plan: Restrict) -> Rows:
         rows = self._rows(plan.input, *plan.keys)
-        if any(_means_another(name.name) for name in rows.names.values()):
+        inside = {id.lower() for id in plan.among.columns} | _FUNCTIONS
+        if any(name.name.lower() in inside for name in rows.names.values()):
+            # Inside EXISTS such a name would mean one of the keys; or a function without
+            # parentheses, which Spark prefers to a column of outside even if it is quoted.
             rows = self._nested(plan.input)
         same = " AND ".join(
             f"{_operand(self._text(key, rows.names), key)} IS NOT DISTINCT FROM "
@@ -299,15 +301,6 @@ class Writer:
         keys = f"{indented(self._select(plan.among, 0))} AS keys"
         exists = f"EXISTS {indented(f'SELECT 1 FROM {keys} WHERE {same}')}"
         return rows._replace(where=(*rows.where, exists))
-
-
-def _means_another(name: str) -> bool:
-    """Tell whether a name of outside means something else inside EXISTS.
-
-    One of the keys; or a function without parentheses, which Spark prefers to a column of outside
-    even if the name is quoted.
-    """
-    return name.startswith(TOUCHED) or name.lower() in _FUNCTIONS
 
 
 def _all(conditions: tuple[str, ...]) -> str:

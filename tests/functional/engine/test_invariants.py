@@ -53,6 +53,11 @@ def test_groups(shop: SparkShop) -> None:
     ):
         merge = target.merge(storage, changes(target, rows), recomputed(target, again), {})
         raises(shop, "GROUP_COUNT_DIFFERENT", merge)
+    # A group lost its extreme and has to be computed again, but none of its rows is found.
+    stale = f"(SELECT 1 AS {', '.join(target.keys)})"
+    found = recomputed(target, "(9, 9)")
+    merge = target.merge(storage, changes(target, "(1, 5, 1)"), found, {}, stale)
+    raises(shop, "GROUP_NOT_FOUND", merge)
     floats, storage = built(shop, "means", "select a, avg(b / 3e0) as m from t group by a")
     assert floats.always_recomputed
     merge = floats.merge(storage, changes(floats, "(1, 5, 1)"), recomputed(floats, "(9, 9)"), {})

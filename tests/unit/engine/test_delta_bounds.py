@@ -34,7 +34,7 @@ def bounded(key: str, other: str, low: Any, high: Any) -> list[str]:
     ("key", "other", "low", "high"),
     [
         ("int", "bigint", 1, 9),
-        ("int", "string", 1, 9),
+        ("bigint", "decimal(10,2)", 1, 9),
         ("string", "string", "10", "9"),
         ("date", "timestamp", date(2024, 1, 1), date(2024, 1, 2)),
     ],
@@ -52,6 +52,10 @@ def test_an_equal_column_lies_between_the_same_bounds(
         # As texts '10' < '9', so that 5 = '5' lies between them; as numbers it does not.
         ("string", "int", "10", "9"),
         ("string", "date", "2024-1-10", "2024-1-9"),
+        # '3000000000' = 3000000000, but as an int, which is what it is compared with 1 as, it is
+        # NULL without ANSI mode.
+        ("bigint", "string", 1, 3000000000),
+        ("bigint", "double", 1, 9),
         # NaN is above all numbers, but not among bounds.
         ("double", "double", 1.0, 2.0),
     ],

@@ -83,6 +83,14 @@ REFUSED = {
     "select (a, b) from t": "SYNTAX_NOT_KNOWN",
     "select arrays_zip(arr, arr) from t": "SYNTAX_NOT_KNOWN",
     "select transform(arr, a_1 -> a_1 + a) from t": "SYNTAX_NOT_KNOWN",
+    # Spark does not tell `x` from `X`.
+    "select transform(arr, A -> a + 1) from t": "SYNTAX_NOT_KNOWN",
+    "select to_json(((t.a), (u.b))) from t cross join u": "SYNTAX_NOT_KNOWN",
+    # A column of that name comes before the function.
+    "select a as current_date, current_date as b from t": "SYNTAX_NOT_KNOWN",
+    "select a from (select a, b as current_date from t) where current_date > 1": (
+        "SYNTAX_NOT_KNOWN"
+    ),
     # Names.
     "select missing from t": "SYNTAX_NOT_KNOWN",
     "select a from t, u": "SYNTAX_NOT_KNOWN",
