@@ -7,6 +7,7 @@ from spark_dynamic.refresh.analyse import Analysis
 from spark_dynamic.refresh.cycle import Cycle
 from spark_dynamic.refresh.request import Request
 from spark_dynamic.refresh.stored import Stored
+from spark_dynamic.settings import effective
 from spark_dynamic.support import Reason, reason
 from spark_dynamic.warehouse import Warehouse
 
@@ -31,8 +32,9 @@ def why_invalid(
     record = tail.newest.record
     if record.text_hash != analysis.text_hash and not is_cosmetic(record):
         return reason("DEFINITION_CHANGED")
-    if record.settings != request.settings:
-        return reason("SETTINGS_CHANGED", _differences(record.settings, request.settings))
+    then, now = effective(record.settings), effective(request.settings)
+    if then != now:
+        return reason("SETTINGS_CHANGED", _differences(then, now))
     for pin in record.frontier:
         problem = _source_problem(pin, analysis, cycle, warehouse)
         if problem:

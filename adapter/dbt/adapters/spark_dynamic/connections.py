@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 RESULT_SETTINGS = {
     "spark.sql.ansi.enabled": "true",
     "spark.sql.session.timeZone": "UTC",
+    "spark.sql.caseSensitive": "false",
 }
 
 _OVER_THRIFT = (SparkConnectionMethod.THRIFT, SparkConnectionMethod.HTTP)

@@ -79,7 +79,10 @@ class ScheduleOperations(Operations):
             )
         if planned.writes and (config.pre_hook or config.post_hook):
             self._adapter.warn(f"The hooks of {node.name} are not run. To run them: {how}.")
-        return self._tables.run(planned)
+        response = self._tables.run(planned)
+        for text in planned.warnings:
+            self._adapter.warn(text)
+        return response
 
     def status(self, models: Any = None) -> agate.Table:
         """Return how each dynamic table stands: its lag, its target, when it is due next."""

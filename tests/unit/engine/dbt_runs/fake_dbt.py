@@ -169,7 +169,11 @@ class DbtShop:
                 response = tables.held(request)
                 if response and tables.describe(request):
                     self.granted.append(name)
-                found[name] = response or tables.run(tables.plan(request))
+                if response is None:
+                    planned = tables.plan(request)
+                    response = tables.run(planned)
+                    self.warnings += planned.warnings
+                found[name] = response
             except RefreshError as error:
                 found[name] = str(error.msg).splitlines()[0]
             self.statements[name] = self.spark.log[begin:]
