@@ -196,7 +196,7 @@ class SessionHandle(SparkConnectionWrapper):
         from pyspark.errors import PySparkException
 
         if self._cancelled:
-            raise DbtRuntimeError("The run was cancelled before this statement.")
+            raise DbtRuntimeError("CANCELLED: The run was cancelled before this statement.")
         self._busy = True
         try:
             yield

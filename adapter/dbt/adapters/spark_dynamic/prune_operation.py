@@ -25,7 +25,8 @@ class PruneOperation(Operations):
         """Remove old generations, and those tables without a model that are named."""
         if not isinstance(dry_run, bool):
             raise DbtRuntimeError(
-                f"Invalid value for `dry_run`: {dry_run!r}. Expected true or false."
+                f"ARGUMENT_INVALID: Invalid value for `dry_run`: {dry_run!r}. "
+                "Expected true or false."
             )
         cycle, warehouse = self._tables.look()
         rows = []
@@ -61,8 +62,9 @@ class PruneOperation(Operations):
             }
             if len(matching) != 1:
                 raise DbtRuntimeError(
-                    f"Invalid value for `tables`: '{name}'. Expected a dynamic table without a "
-                    f"model, of which there are: {', '.join(sorted(known)) or 'none'}."
+                    f"ARGUMENT_INVALID: Invalid value for `tables`: '{name}'. Expected a dynamic "
+                    "table without a model, of which there are: "
+                    f"{', '.join(sorted(known)) or 'none'}."
                 )
             chosen |= matching
         return chosen

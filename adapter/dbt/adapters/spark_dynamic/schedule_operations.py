@@ -65,7 +65,7 @@ class ScheduleOperations(Operations):
             tables.flush()
         if failed:
             shown = "\n".join(f"{name}: {line}" for name, line in rows)
-            raise DbtRuntimeError(f"Not all tables could be refreshed.\n{shown}")
+            raise DbtRuntimeError(f"NOT_REFRESHED: Not all tables could be refreshed.\n{shown}")
         return text_table(["table", "status"], rows)
 
     def _refresh(self, node: Any, planned: PlannedRefresh | QuietRefresh) -> RefreshResponse:
@@ -151,7 +151,9 @@ class ScheduleOperations(Operations):
     def _nodes(self, models: Any) -> list[Any]:
         names = as_list(models)
         if not names:
-            raise DbtRuntimeError("Invalid value for `models`: none. Expected a model or a list.")
+            raise DbtRuntimeError(
+                "ARGUMENT_INVALID: Invalid value for `models`: none. Expected a model or a list."
+            )
         return [self._node(name) for name in names]
 
 
