@@ -144,6 +144,13 @@ class SessionHandle(SparkConnectionWrapper):
         """Let the session go; its temporary views and settings go with it."""
         self._frame = self._rows = self._session = None
 
+    def remove_directory(self, path: str) -> None:
+        """Remove a directory with all that is in it; no SQL can do that."""
+        session: Any = self.session
+        with self._running():
+            place = session._jvm.org.apache.hadoop.fs.Path(path)
+            place.getFileSystem(session._jsc.hadoopConfiguration()).delete(place, True)
+
     def rollback(self, *args: Any, **kwargs: Any) -> None:
         """Do nothing: Spark has no transactions across statements."""
 
