@@ -35,6 +35,15 @@ def effective(settings: Mapping[str, str]) -> dict[str, str]:
     return {**_DEFAULTS, **settings}
 
 
+def beyond_defaults(settings: Mapping[str, str]) -> dict[str, str]:
+    """Return settings as they were before the defaults among them were named.
+
+    >>> beyond_defaults({"spark.sql.caseSensitive": "false", "spark.sql.ansi.enabled": "true"})
+    {'spark.sql.ansi.enabled': 'true'}
+    """
+    return {key: value for key, value in settings.items() if _DEFAULTS.get(key) != value}
+
+
 @contextmanager
 def holding(warehouse: Warehouse, settings: Mapping[str, str]) -> Iterator[None]:
     """Let settings hold in the block; afterwards they are what the profile chose."""
