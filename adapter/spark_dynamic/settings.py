@@ -5,6 +5,8 @@ from contextlib import contextmanager
 
 from spark_dynamic.warehouse import Warehouse
 
+# Named in every record from some version on.
+_DEFAULTS = {"spark.sql.caseSensitive": "false"}
 # What Spark shows for a key that it does not know and that nobody has set.
 _UNSET = "<undefined>"
 
@@ -19,6 +21,27 @@ def set_statement(key: str, value: str) -> str:
         # Spark would substitute it, wherever it stands.
         raise ValueError(f"A setting cannot contain '${{': {value!r}")
     return f"SET `{key}`=`{value.replace('`', '``')}`"
+
+
+def restore(warehouse: Warehouse, settings: Mapping[str, str]) -> None:
+    """Set anew what has another value by now: a hook runs in the session of its model."""
+    for key, value in settings.items():
+        if warehouse.rows(f"SET {key}")[0]["value"].lower() != value.lower():
+            warehouse.execute(set_statement(key, value))
+
+
+def effective(settings: Mapping[str, str]) -> dict[str, str]:
+    """Return the settings of a record; what older ones did not name was Spark's default."""
+    return {**_DEFAULTS, **settings}
+
+
+def beyond_defaults(settings: Mapping[str, str]) -> dict[str, str]:
+    """Return settings as they were before the defaults among them were named.
+
+    >>> beyond_defaults({"spark.sql.caseSensitive": "false", "spark.sql.ansi.enabled": "true"})
+    {'spark.sql.ansi.enabled': 'true'}
+    """
+    return {key: value for key, value in settings.items() if _DEFAULTS.get(key) != value}
 
 
 @contextmanager

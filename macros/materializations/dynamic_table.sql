@@ -31,14 +31,18 @@
   {#- Changes may cancel out, which is found out earlier only for a hook. -#}
   {%- if pre_hooks -%}{%- do adapter.dynamic_table_foresee(refresh) -%}{%- endif -%}
   {%- set target_relation = this.incorporate(type='view') -%}
-  {%- if refresh.writes -%}{{ run_hooks(pre_hooks) }}{%- endif -%}
-  {%- set response = adapter.dynamic_table_run(refresh) -%}
+  {%- if refresh.writes and pre_hooks -%}
+    {{ run_hooks(pre_hooks) }}
+    {%- do adapter.dynamic_table_restore_settings(request) -%}
+  {%- endif -%}
+  {#- `write` is passed on, so that the statements of a failure are kept, too. -#}
+  {%- set response = adapter.dynamic_table_run(refresh, write) -%}
   {%- do store_result('main', response=response) -%}
-  {%- do write(refresh.sql) -%}
 
-  {%- if refresh.builds_storage -%}{%- do adapter.warn_of_unchecked_constraints(model) -%}{%- endif -%}
   {%- do apply_grants(target_relation, config.get('grants'), should_revoke=True) -%}
   {%- if refresh.writes -%}{{ run_hooks(post_hooks) }}{%- endif -%}
+  {#- Last: with --warn-error a warning ends the model. -#}
+  {%- do adapter.dynamic_table_warn(refresh, model) -%}
 
   {{ return({'relations': [target_relation]}) }}
 {% endmaterialization %}

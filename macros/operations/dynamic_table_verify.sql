@@ -4,7 +4,7 @@
   {%- do print(dynamic_table_shown(differing)) -%}
   {%- if differing.rows | length > 0 -%}
     {%- do exceptions.raise_compiler_error(
-      model ~ " differs from its query in " ~ (differing.rows | length) ~ " rows."
+      "NOT_EQUAL: " ~ model ~ " differs from its query in " ~ (differing.rows | length) ~ " rows."
     ) -%}
   {%- endif -%}
   {%- do print(model ~ " equals its query.") -%}

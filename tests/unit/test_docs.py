@@ -241,6 +241,9 @@ def test_the_reasons_are_those_of_the_engine() -> None:
     assert first_cells(section("operations.md", "Reasons")) == set(support.codes())
 
 
+RAISED = ("EngineError", "EmbeddedSparkError", "RefreshError", "StreamError", "DbtRuntimeError")
+
+
 def error_codes() -> set[str]:
     """The codes of all errors that are raised with a fixed code."""
     codes = set()
@@ -250,15 +253,15 @@ def error_codes() -> set[str]:
                 first = node.args[0]
                 if isinstance(first, ast.JoinedStr):
                     first = first.values[0]
-                if node.func.id in (
-                    "EngineError",
-                    "EmbeddedSparkError",
-                    "RefreshError",
-                    "StreamError",
-                ):
-                    text = first.value if isinstance(first, ast.Constant) else ""
-                    codes |= set(re.findall(r"^[A-Z_]{3,}", str(text)))
-    return codes
+                if node.func.id in RAISED and isinstance(first, ast.Constant):
+                    found = re.findall(r"^[A-Z_]{3,}", str(first.value))
+                    assert found, f"{path.name}: no code in {first.value!r}"
+                    codes |= set(found)
+    macros = "".join(path.read_text() for path in (ROOT / "macros" / "operations").glob("*.sql"))
+    return codes | {
+        "CONFIG_INVALID",
+        *re.findall(r'raise_compiler_error\(\s*"([A-Z_]+): ', macros),
+    }
 
 
 def test_the_errors_are_all_listed() -> None:

@@ -38,6 +38,13 @@ class Interval:
     is_small: bool = False
     # Whether rows were only deleted.
     only_removes: bool = False
+    # Without a change feed, any change has to be found by comparing both versions.
+    has_feed: bool = True
+
+    @property
+    def what(self) -> str:
+        """What happened, in a few words."""
+        return self.kind.value if self.has_feed else "no change feed"
 
     @property
     def before(self) -> str:

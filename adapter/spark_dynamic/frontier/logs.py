@@ -17,13 +17,13 @@ from spark_dynamic.warehouse import Warehouse
 Versions = dict[int, datetime]
 
 # Other characters would have to be escaped, once for the pattern and once for the address.
-_PLAIN: Final = re.compile(r"[A-Za-z0-9_./:=@+-]+")
+PLAIN: Final = re.compile(r"[A-Za-z0-9_./:=@+-]+")
 # `file:/`, `s3://bucket/`: a pattern begins after that.
 _ROOT: Final = re.compile(r"([a-z0-9+.-]+:/(?:/[^/]+/)?)?(.*)", re.IGNORECASE)
 _FILE: Final = re.compile(r"(.*)/_delta_log/(?:\w+/)?(\d{20})\.[^/]*json")
 # Where commits wait that a catalog has accepted and nobody has copied into the log yet.
 _WAITING: Final = ("_staged_commits", "_commits")
-_AT_ONCE: Final = 300
+AT_ONCE: Final = 300
 
 
 def look_at_logs(warehouse: Warehouse, versions: Mapping[str, int]) -> dict[str, Versions]:
@@ -34,20 +34,21 @@ def look_at_logs(warehouse: Warehouse, versions: Mapping[str, int]) -> dict[str,
     roots: dict[str, list[str]] = {}
     for place, version in sorted(versions.items()):
         match = _ROOT.fullmatch(_place(place))
-        if match and _PLAIN.fullmatch(place):
+        if match and PLAIN.fullmatch(place):
             roots.setdefault(match[1] or "/", []).append(_files(match[2].lstrip("/"), version))
     found: dict[str, Versions] = {}
     for root, files in roots.items():
-        for begin in range(0, len(files), _AT_ONCE):
-            pattern = f"{root}{{{','.join(files[begin : begin + _AT_ONCE])}}}"
-            for path, moment in _modified(warehouse, pattern):
+        for begin in range(0, len(files), AT_ONCE):
+            pattern = f"{root}{{{','.join(files[begin : begin + AT_ONCE])}}}"
+            for path, moment in listed_files(warehouse, pattern):
                 match = _FILE.fullmatch(path)
                 if match:
                     found.setdefault(_place(match[1]), {})[int(match[2])] = moment
     return {place: found[_place(place)] for place in versions if _place(place) in found}
 
 
-def _modified(warehouse: Warehouse, pattern: str) -> list[tuple[str, datetime]]:
+def listed_files(warehouse: Warehouse, pattern: str) -> list[tuple[str, datetime]]:
+    """Return the files that a pattern matches, and when they were written; nothing is read."""
     select = f"SELECT path, unix_micros(modificationTime) AS modified FROM binaryFile.`{pattern}`"
     try:
         rows = warehouse.rows(select)

@@ -34,6 +34,8 @@ class Verdict:
     code: str = ""
     detail: str = ""
     volatile: tuple[str, ...] = ()
+    # Whether the text may also run with the time of the cut in the place of clock functions.
+    at_clock: bool = False
     # What speaks against reading the text into a plan of ours, if anything.
     not_incremental: str = ""
 

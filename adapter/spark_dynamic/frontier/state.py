@@ -3,12 +3,12 @@
 import base64
 import json
 import zlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from spark_dynamic.clock import read_stamp, stamp
+from spark_dynamic.clock import from_micros, micros, read_stamp, stamp
 from spark_dynamic.frontier.own_tables import create_own_table
 from spark_dynamic.frontier.record import Pin, Recorded
 from spark_dynamic.frontier.settled import Settled
@@ -30,6 +30,11 @@ from spark_dynamic.warehouse import Commit
 STATE_TABLE = "dynamic_table_refreshes"
 _SUMMARY = "spark_dynamic_state"
 _FORGOTTEN_AFTER = timedelta(days=400)
+# So many pins are kept that times do not tell. Without one a reader waits, at worst.
+_LATER_PINS = 500
+
+# Versions by moment, and then by the table and its log.
+LaterPins = dict[datetime, dict[tuple[str, str], int]]
 
 STATE_COLUMNS = {
     "relation": "STRING",
@@ -126,6 +131,9 @@ class KnownState:
     lateness: dict[datetime, timedelta] = field(default_factory=dict)
     # The newest commit of the state table that this comes from.
     version: int = -1
+    # The pins at versions that were committed after the moment of their cut, by that moment:
+    # a node of the same invocation wrote the table, or a clock was ahead.
+    later: LaterPins = field(default_factory=dict)
 
 
 def create_state_table(table: TableName) -> str:
@@ -178,6 +186,7 @@ def state_metadata(
         "refresh_numbers": merged.refresh_numbers,
         "lateness": [[stamp(at), late.total_seconds()] for at, late in samples.items()],
         "tables": write_remembered(tables),
+        "later": [[micros(moment), *rest] for moment, *rest in _listed(merged.later)],
     }
     text = json.dumps(body, separators=(",", ":"))
     # Much of it repeats itself, and every run reads the summaries of ten commits.
@@ -199,13 +208,30 @@ def summarise(rows: list[StateRow]) -> KnownState:
     stamps = [row.data_timestamp for row in rows if row.data_timestamp]
     pins: dict[tuple[str, str], int] = {}
     numbers: dict[str, int] = {}
+    later: list[tuple[datetime, str, str, int]] = []
     for row in rows:
         for pin in row.frontier:
             key = (str(pin.table), pin.log)
             pins[key] = max(pin.version, pins.get(key, 0))
+            if row.data_timestamp and pin.committed_at > row.data_timestamp:
+                later.append((row.data_timestamp, *key, pin.version))
         if row.refresh_number is not None:
             numbers[row.relation] = max(row.refresh_number, numbers.get(row.relation, 0))
-    return KnownState(max(stamps, default=None), pins, numbers)
+    return KnownState(max(stamps, default=None), pins, numbers, later=_by_moment(later))
+
+
+def _by_moment(pins: Iterable[tuple[datetime, str, str, int]]) -> LaterPins:
+    """Return the newest pins; where there are two for one moment, the first wins."""
+    found: LaterPins = {}
+    for moment, source, log, version in sorted(pins)[::-1][:_LATER_PINS]:
+        found.setdefault(moment, {})[source, log] = version
+    return found
+
+
+def _listed(later: LaterPins) -> Iterator[tuple[datetime, str, str, int]]:
+    for moment, pins in later.items():
+        for (source, log), version in pins.items():
+            yield moment, source, log, version
 
 
 def merge(one: KnownState, other: KnownState) -> KnownState:
@@ -227,6 +253,7 @@ def merge(one: KnownState, other: KnownState) -> KnownState:
         merge_remembered(one.tables, other.tables),
         _newest_samples({**one.lateness, **other.lateness}),
         max(one.version, other.version),
+        _by_moment((*_listed(one.later), *_listed(other.later))),
     )
 
 
@@ -274,8 +301,10 @@ def _read_summary(body: dict[str, Any]) -> KnownState:
         # The first versions wrote no more than this, and unpacked.
         late = {read_stamp(at): timedelta(seconds=s) for at, s in body.get("lateness", ())}
         tables = read_remembered(body.get("tables", {}))
+        later = ((from_micros(at), *rest) for at, *rest in body.get("later", ()))
+        numbers = dict(body["refresh_numbers"])
         return KnownState(
-            newest, pins, dict(body["refresh_numbers"]), tables=tables, lateness=late
+            newest, pins, numbers, tables=tables, lateness=late, later=_by_moment(later)
         )
     except (ValueError, KeyError, TypeError, AttributeError):
         # Somebody else's metadata, which only mentions ours.

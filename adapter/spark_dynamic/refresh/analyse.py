@@ -28,7 +28,7 @@ from spark_dynamic.support import NotIncremental, Reason, reason
 from spark_dynamic.warehouse import Relation, Warehouse
 
 # How texts are read and judged. A new number makes every stored verdict be given again.
-_READING = 3
+_READING = 4
 # Spark's names for errors that another try of the same text would meet again.
 _ABOUT_THE_TEXT = (
     "EXPLAIN_FAILED", "PARSE_", "UNRESOLVED_", "AMBIGUOUS_", "UNSUPPORTED_", "INVALID_",
@@ -135,12 +135,30 @@ def judge(
     if analysis.query.clock_literals():
         volatile = tuple(sorted({*volatile, "current_date"}))
     difference = _difference(analysis, original, changed, bool(volatile))
-    if difference or volatile:
-        return Verdict(key, columns, "PLANS_DIFFER" if difference else "", difference, volatile)
+    if difference:
+        return Verdict(key, columns, "PLANS_DIFFER", difference, volatile)
+    if volatile:
+        at_clock = _answers_clock(analysis.query, newest, original, warehouse)
+        return Verdict(key, columns, volatile=volatile, at_clock=at_clock)
     text = pinned(analysis.query, newest)
     return Verdict(
         key, columns, not_incremental=_misread(request, analysis, original, text, warehouse)
     )
+
+
+def _answers_clock(
+    query: Query, versions: dict[TableName, int], original: Explained, warehouse: Warehouse
+) -> bool:
+    """Tell whether a text means the same with a moment in the place of all its clocks."""
+    if not original.functions & CLOCK or query.clock_literals():
+        return False
+    try:
+        answered = explain(warehouse, pinned(query, versions, warehouse.now()))
+    except WarehouseError:
+        return False
+    if answered.functions & CLOCK or answered.columns != original.columns:
+        return False
+    return agree(original, answered, True)
 
 
 def _misread(
@@ -184,6 +202,13 @@ def _difference(
     if original.columns != changed.columns:
         return "the columns differ"
     return "" if agree(original, changed, volatile) else "the plans differ"
+
+
+def is_pinned(analysis: Analysis, verdict: Verdict) -> bool:
+    """Tell whether a cut says everything that the rows of a query depend on."""
+    fixed = CLOCK if verdict.at_clock else frozenset[str]()
+    is_fixed = verdict.passed and set(verdict.volatile) <= fixed
+    return is_fixed and not analysis.without_versions
 
 
 def always_full(analysis: Analysis, verdict: Verdict) -> Reason | None:

@@ -95,7 +95,9 @@ class Cycle:
         if relation is None:
             raise EngineError("SOURCE_MISSING", f"The table {table} does not exist.")
         if moment < self.data_timestamp:
-            commit = self._newest_by(warehouse, table, moment)
+            made = self.known.later.get(moment, {}).get((str(table), relation.location))
+            before = None if made is None else self.commit_at(warehouse, table, made)
+            commit = before or self._newest_by(warehouse, table, moment)
         elif table in self._written:
             # The storage's clock may run ahead of ours; what the node left is the newest.
             commit = self.catalog.history(warehouse, table)[0]

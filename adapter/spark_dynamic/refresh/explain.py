@@ -37,6 +37,10 @@ _RULES = {
     Join: "inner_join",
     Aggregate: "aggregate",
 }
+_NO_FEED = (
+    "it has no change feed, so all rows are compared with those of version {}. To read only what "
+    "changes, set its table property delta.enableChangeDataFeed to true"
+)
 
 
 @dataclass(frozen=True)
@@ -142,7 +146,8 @@ def _sources(plan: RefreshPlan, changed: Mapping[TableName, Interval]) -> list[L
         text = f"{table} at version {version}: "
         interval = changed.get(table)
         if interval is not None:
-            text += f"{interval.kind.value} since version {interval.old}"
+            since = f"{interval.what} since version {interval.old}"
+            text += since if interval.has_feed else _NO_FEED.format(interval.old)
         else:
             text += "read in full" if plan.record is None else "no change"
         lines.append(Line("source", text))

@@ -6,6 +6,7 @@ from datetime import datetime
 from spark_dynamic.apply.storage import storage_facts
 from spark_dynamic.frontier.cut import Cut
 from spark_dynamic.frontier.record import Record
+from spark_dynamic.refresh.analyse import is_pinned
 from spark_dynamic.refresh.cycle import Cycle
 from spark_dynamic.refresh.plan import Plan
 
@@ -61,7 +62,8 @@ def new_record(plan: Plan, cycle: Cycle, attempt: str) -> Record:
 def _clock(plan: Plan, cut: Cut) -> tuple[datetime | None, datetime | None]:
     """Return the moment that the rows depend on, if on any, and until when they stay right."""
     now = cut.data_timestamp
-    if plan.verdict.volatile:
+    if plan.verdict.volatile or not is_pinned(plan.analysis, plan.verdict):
+        # Of what cannot be read as it was, nobody knows whether it is the same at another cut.
         return now, None
     untils = [plan.slide.holds_until] if plan.slide and plan.slide.holds_until else []
     if cut.uses_clock():

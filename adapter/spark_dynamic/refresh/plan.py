@@ -1,6 +1,5 @@
 """The plan of one refresh: everything is asked, nothing is written."""
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
@@ -21,7 +20,7 @@ from spark_dynamic.frontier.cut import Cut, Upstream, Waiting, is_same_commit
 from spark_dynamic.frontier.record import Pin, Record, StoredColumn, Verdict
 from spark_dynamic.names import TableName
 from spark_dynamic.refresh.aging import kept_until
-from spark_dynamic.refresh.analyse import Analysis, always_full, analyse, judge
+from spark_dynamic.refresh.analyse import Analysis, always_full, analyse, is_pinned, judge
 from spark_dynamic.refresh.cost import cheaper_full, slower_so_far
 from spark_dynamic.refresh.cycle import Cycle
 from spark_dynamic.refresh.decide import Decision, Findings, decide, unasked
@@ -30,6 +29,7 @@ from spark_dynamic.refresh.request import Request
 from spark_dynamic.refresh.sources import intervals, seen
 from spark_dynamic.refresh.stored import Stored, find_stored
 from spark_dynamic.refresh.upkeep import Upkeep
+from spark_dynamic.refresh.validity import why_invalid
 from spark_dynamic.schedule.remembered import Remembered
 from spark_dynamic.sql.pin import pinned
 from spark_dynamic.support import Reason, reason
@@ -194,67 +194,14 @@ def _cut(
     cycle: Cycle,
     warehouse: Warehouse,
 ) -> Cut | Waiting:
+    now, decided = cycle.data_timestamp, request.decided_at
     if not verdict.passed:
-        return Cut(cycle.data_timestamp, {}, {})
-    return cycle.cut(
-        warehouse,
-        analysis.bases,
-        analysis.upstreams,
-        after=after,
-        own=own,
-        decided=request.decided_at,
-    )
-
-
-def why_invalid(
-    request: Request,
-    stored: Stored | None,
-    analysis: Analysis,
-    is_cosmetic: Callable[[Record], bool],
-    cycle: Cycle,
-    warehouse: Warehouse,
-) -> Reason | None:
-    """Return why the stored table cannot be carried on, if so.
-
-    `is_cosmetic` tells whether a changed text still means what a record was made from.
-    """
-    if stored is None:
-        return None
-    tail = stored.tail
-    if tail.problem or tail.newest is None:
-        return reason(tail.problem, tail.detail)
-    record = tail.newest.record
-    if record.text_hash != analysis.text_hash and not is_cosmetic(record):
-        return reason("DEFINITION_CHANGED")
-    if record.settings != request.settings:
-        return reason("SETTINGS_CHANGED", _differences(record.settings, request.settings))
-    for pin in record.frontier:
-        problem = _source_problem(pin, analysis, cycle, warehouse)
-        if problem:
-            return problem
-    return None
-
-
-def _source_problem(
-    pin: Pin, analysis: Analysis, cycle: Cycle, warehouse: Warehouse
-) -> Reason | None:
-    if pin.table not in analysis.bases:
-        # Behind a dynamic table that is read; that one looks after it.
-        return None
-    relation = cycle.catalog.relation(warehouse, pin.table)
-    if relation is None or relation.location != pin.log:
-        return reason("SOURCE_REPLACED", str(pin.table))
-    commit = cycle.commit_at(warehouse, pin.table, pin.version)
-    if commit is not None:
-        same = commit.timestamp == pin.committed_at
-        return None if same else reason("SOURCE_REPLACED", str(pin.table))
-    newest = cycle.catalog.history(warehouse, pin.table)[0].version
-    return reason("SOURCE_REPLACED" if newest < pin.version else "HISTORY_LOST", str(pin.table))
-
-
-def _differences(old: dict[str, str], new: dict[str, str]) -> str:
-    keys = [key for key in sorted(old.keys() | new.keys()) if old.get(key) != new.get(key)]
-    return ", ".join(f"{key} was {old.get(key)} and is {new.get(key)}" for key in keys)
+        return Cut(now, {}, {})
+    if not is_pinned(analysis, verdict):
+        # Part of it is read as it is now, which no older moment can be said to show.
+        after, decided = now - _INSTANT, None
+    bases, upstreams = analysis.bases, analysis.upstreams
+    return cycle.cut(warehouse, bases, upstreams, after=after, own=own, decided=decided)
 
 
 def config_changes_since(record: Record | None, request: Request) -> tuple[str, ...]:
@@ -365,7 +312,8 @@ def _with_query(plan: Plan, warehouse: Warehouse) -> Plan:
     """Complete a plan that writes: the text to run, its columns, the table to write to."""
     query = plan.request.sql
     if plan.verdict.passed and plan.cut and plan.analysis.query:
-        query = pinned(plan.analysis.query, plan.cut.versions())
+        clock = plan.cut.data_timestamp if plan.verdict.at_clock else None
+        query = pinned(plan.analysis.query, plan.cut.versions(), clock)
     return with_query(plan, query, warehouse)
 
 

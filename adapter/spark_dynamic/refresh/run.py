@@ -83,10 +83,17 @@ class _Recording:
 
 
 def run_plan(
-    plan: Plan, cycle: Cycle, warehouse: Warehouse, plan_again: Planner = plan_refresh
+    plan: Plan,
+    cycle: Cycle,
+    warehouse: Warehouse,
+    plan_again: Planner = plan_refresh,
+    statements: list[str] | None = None,
 ) -> Outcome:
-    """Do what a plan says. Another writer's commit in between makes it plan again."""
-    outcome = Outcome(plan)
+    """Do what a plan says. Another writer's commit in between makes it plan again.
+
+    The statements go into a list that is given, for whoever wants to see those of a failure.
+    """
+    outcome = Outcome(plan, statements=[] if statements is None else statements)
     recording = _Recording(warehouse, outcome.statements)
     for _ in range(_ATTEMPTS):
         with reported_violation(plan.request.view):

@@ -19,7 +19,7 @@ def shape_text(only_adds: bool, intervals: Mapping[TableName, Interval]) -> str:
     >>> shape_text(True, {orders: Interval(orders, 1, 2, Kind.INSERTS)})
     'ADDED_ONLY (shop.orders: inserts only)'
     """
-    found = {str(table): interval.kind.value for table, interval in intervals.items()}
+    found = {str(table): interval.what for table, interval in intervals.items()}
     sources = ", ".join(f"{table}: {kind}" for table, kind in sorted(found.items()))
     return f"{ADDED_ONLY if only_adds else MINIMIZE} ({sources})"
 

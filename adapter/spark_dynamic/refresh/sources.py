@@ -93,11 +93,11 @@ def interval_between(
     if commits is not None and not any(changes_rows(commit) for commit in commits):
         return None
     relation = cycle.catalog.relation(warehouse, table)
-    has_feed = relation is not None and relation.has_feed and commits is not None
-    kind = kind_of(commits or (), has_feed)
+    has_feed = relation is not None and relation.has_feed
+    kind = kind_of(commits or (), has_feed and commits is not None)
     if kind is not Kind.REWRITE and not feed_reaches(table, old, cycle, warehouse):
         kind = Kind.REWRITE
-    return Interval(table, old, new, kind)
+    return Interval(table, old, new, kind, has_feed=has_feed)
 
 
 def rows_touched(

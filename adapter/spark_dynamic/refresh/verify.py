@@ -17,7 +17,7 @@ from spark_dynamic.errors import EngineError
 from spark_dynamic.frontier.cut import Cut
 from spark_dynamic.frontier.record import Record, Recorded
 from spark_dynamic.names import TableName
-from spark_dynamic.refresh.analyse import Analysis, analyse
+from spark_dynamic.refresh.analyse import Analysis, analyse, is_pinned
 from spark_dynamic.refresh.cycle import Cycle
 from spark_dynamic.refresh.difference import COPIES, beyond_tolerance, differing_rows
 from spark_dynamic.refresh.request import Request
@@ -55,15 +55,17 @@ def verify(request: Request, cycle: Cycle, warehouse: Warehouse) -> Verification
             "DEFINITION_CHANGED",
             f"{request.view} has another query than at its last refresh. Run it first.",
         )
-    if analysis.query is None or not record.verdict.passed or record.verdict.volatile:
+    if analysis.query is None or not is_pinned(analysis, record.verdict):
         raise EngineError(
             "NOT_REPEATABLE",
             f"The query of {request.view} cannot be run as it was: its sources have no versions, "
-            "or it calls a clock or a random function.",
+            "or it calls a random function, or a clock in a way that cannot be written down.",
         )
     table = f"{stored.storage.sql} VERSION AS OF {stored.version}"
     if request.window is None:
-        query = pinned(analysis.query, _versions(record, analysis, cycle, warehouse))
+        versions = _versions(record, analysis, cycle, warehouse)
+        clock = record.clock if record.verdict.at_clock else None
+        query = pinned(analysis.query, versions, clock)
         condition = VISIBLE if record.state.get("filtered") else ""
     else:
         query, condition = _kept_changes(request.window, record, analysis, cycle, warehouse)

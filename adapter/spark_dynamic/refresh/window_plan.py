@@ -20,11 +20,11 @@ from spark_dynamic.refresh.plan import (
     config_changes_since,
     has_moved,
     is_covered,
-    why_invalid,
     with_query,
 )
 from spark_dynamic.refresh.request import Request
 from spark_dynamic.refresh.stored import Stored, find_stored
+from spark_dynamic.refresh.validity import why_invalid
 from spark_dynamic.support import Reason
 from spark_dynamic.warehouse import Warehouse
 

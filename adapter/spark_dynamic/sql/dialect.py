@@ -11,7 +11,7 @@ from sqlglot import exp
 from sqlglot.dialects.databricks import Databricks
 from sqlglot.generators.databricks import DatabricksGenerator
 from sqlglot.parsers.databricks import DatabricksParser
-from sqlglot.tokenizer_core import TokenType
+from sqlglot.tokenizer_core import Token, TokenType
 
 from spark_dynamic.literals import ESCAPES
 
@@ -61,6 +61,11 @@ SparkDynamic.ESCAPED_SEQUENCES.update(ESCAPES)
 def parsed(text: str) -> exp.Expr:
     """Return the tree of a text, which nobody may change; it is asked for more than once."""
     return sqlglot.parse_one(text, dialect=SparkDynamic)
+
+
+def tokens(text: str) -> list[Token]:
+    """Return the words of a text, with their places in it."""
+    return list(sqlglot.tokenize(text, dialect=SparkDynamic))
 
 
 def rendered(text: str) -> str:

@@ -1,11 +1,12 @@
-"""The same query, reading every table at a fixed version.
+"""The same query, reading every table at a fixed version, and if asked at a fixed time.
 
-Only the characters of the table names are replaced; the rest of the text stays as it was
-written, so nothing else can change its meaning.
+Only the characters of the table names and clock functions are replaced; the rest of the text
+stays as it was written, so nothing else can change its meaning.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import datetime
 
 from spark_dynamic.names import TableName, quote
 from spark_dynamic.sql.references import References
@@ -70,24 +71,33 @@ class ViewQuery:
         return repr((names, self.relation.view.output_columns, self.relation.view.schema))
 
 
-def pinned(query: Query, versions: Mapping[TableName, int]) -> str:
-    """Return the text with a version after each table and with views written out."""
-    text = query.text
-    for reference in reversed(query.references.tables):
+def pinned(query: Query, versions: Mapping[TableName, int], clock: datetime | None = None) -> str:
+    """Return the text with a version after each table and with views written out.
+
+    With a clock, functions that ask for the time are answered by it.
+    """
+    text, found = query.text, list[tuple[int, int, str]]()
+    for reference in query.references.tables:
         view = query.views.get(reference.table)
         if view:
-            replacement = f"({_pinned_view(view, versions)})"
+            replacement = f"({_pinned_view(view, versions, clock)})"
             if not reference.has_alias:
                 replacement += f" AS {quote(reference.name)}"
         else:
             replacement = reference.table.sql
             if reference.table in versions:
                 replacement += f" VERSION AS OF {versions[reference.table]}"
-        text = text[: reference.start] + replacement + text[reference.end :]
+        found.append((reference.start, reference.end, replacement))
+    if clock is not None:
+        found += [(call.start, call.end, call.answered(clock)) for call in query.references.clocks]
+    for start, end, replacement in sorted(found, reverse=True):
+        text = text[:start] + replacement + text[end:]
     return text
 
 
-def _pinned_view(view: ViewQuery, versions: Mapping[TableName, int]) -> str:
+def _pinned_view(
+    view: ViewQuery, versions: Mapping[TableName, int], clock: datetime | None
+) -> str:
     """Write a view out. Its columns are those it was made with, also under a `select *`."""
     assert view.relation.view is not None
     names = [column.name for column in view.relation.columns]
@@ -96,4 +106,4 @@ def _pinned_view(view: ViewQuery, versions: Mapping[TableName, int]) -> str:
         quote(inside) if inside == outside else f"{quote(inside)} AS {quote(outside)}"
         for inside, outside in pairs
     )
-    return f"SELECT {columns} FROM (\n{pinned(view.query, versions)}\n)"
+    return f"SELECT {columns} FROM (\n{pinned(view.query, versions, clock)}\n)"

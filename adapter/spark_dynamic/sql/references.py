@@ -6,6 +6,7 @@ from typing import Any
 from sqlglot import exp
 
 from spark_dynamic.names import TableName
+from spark_dynamic.sql.clocks import ClockCall, find_clocks
 from spark_dynamic.sql.dialect import parsed
 
 _READ_NO_TABLE = {
@@ -32,6 +33,7 @@ class References:
 
     tables: tuple[Reference, ...]
     clock_literals: bool
+    clocks: tuple[ClockCall, ...] = ()
 
 
 class Unreadable(Exception):
@@ -59,7 +61,8 @@ def find_references(text: str, schema: str) -> References:
         for table in tree.find_all(exp.Table)
         if not _is_harmless_function(table) and not _is_cte(table) and not _is_pinned(table)
     ]
-    return References(tuple(sorted(found, key=lambda r: r.start)), _has_clock_literals(tree))
+    ordered = tuple(sorted(found, key=lambda r: r.start))
+    return References(ordered, _has_clock_literals(tree), find_clocks(text))
 
 
 def _is_harmless_function(table: exp.Table) -> bool:

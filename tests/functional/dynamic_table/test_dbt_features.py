@@ -65,6 +65,10 @@ seeds:
 """
 FRAGILE = """{{ config(materialized='dynamic_table') }}
 select id, 1 / (amount - 9) as x from {{ ref('sales') }}"""
+# What a hook sets does not reach the query: in Tokyo this would be 10.
+VERSIONED = """{{ config(materialized='dynamic_table',
+  pre_hook="set spark.sql.session.timeZone=Asia/Tokyo") }}
+select hour(timestamp'2026-01-01 00:00:00Z') + 1 as v"""
 RAW = "id,amount,at\n1,5,2026-01-05\n2,7,2026-02-05\n3,-1,2026-03-05\n"
 
 
@@ -84,7 +88,7 @@ class TestFeatures:
             "strict.sql": STRICT,
             "grown.sql": GROWN,
             "batches.sql": BATCHES,
-            "versioned_v1.sql": "{{ config(materialized='dynamic_table') }} select 1 as v",
+            "versioned_v1.sql": VERSIONED,
             "versioned_v2.sql": "{{ config(materialized='dynamic_table') }} "
             "select v + 1 as v from {{ ref('versioned', v=1) }}",
             "schema.yml": SCHEMA,

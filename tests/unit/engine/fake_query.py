@@ -21,6 +21,8 @@ from spark_dynamic.sql.dialect import SparkDynamic
 from spark_dynamic.warehouse import Column
 
 _NUMBERS = itertools.count(100)
+# A moment that the engine wrote down, in either language.
+_MOMENT = re.compile(r"CAST\(('[^']*') AS TIMESTAMP_?LTZ\)")
 _TYPES = {"int": "int", "bigint": "bigint", "text": "string", "varchar": "string"}
 
 
@@ -62,6 +64,11 @@ class Expanded:
     texts: Texts
     leaves: dict[str, Leaf]
 
+
+# What Spark makes a number of, before it compares or shows anything.
+_CLOCK = re.compile(
+    rf"CAST\({_MOMENT.pattern} AS DATE\)|{_MOMENT.pattern}|CURRENT_(DATE|TIMESTAMP)\b(\(\))?"
+)
 
 Lookup = Callable[[TableName, int | None], "StoredView | Leaf"]
 
@@ -109,7 +116,7 @@ def _written_out(sql: str, places: tuple[str, ...]) -> Texts:
         else:
             named = exp.alias_(exp.to_table(place), alias, table=True, quoted=True)
             table.replace(named)
-    return Texts(tree.sql(dialect=SparkDynamic), tree.sql(dialect="sqlite"))
+    return Texts(tree.sql(dialect=SparkDynamic), _MOMENT.sub(r"\1", tree.sql(dialect="sqlite")))
 
 
 @cache
@@ -201,7 +208,7 @@ def explanation(query: Expanded) -> str:
     plan = re.sub(
         r"#\d+L",
         lambda match: numbers.setdefault(match[0], f"#{next(_NUMBERS)}L"),
-        _optimised(written, _schema(query)),
+        _CLOCK.sub("20260101", _optimised(written, _schema(query))),
     )
     return (
         f"== Parsed Logical Plan ==\n'Project [*]\n\n== Analyzed Logical Plan ==\n{columns}\n"

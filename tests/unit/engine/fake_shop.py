@@ -1,7 +1,6 @@
 """A project on the fake Spark: models that are refreshed as `dbt run` would do it."""
 
-from dataclasses import dataclass, field
-from datetime import datetime
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from fake_delta import DeltaTable
@@ -11,7 +10,7 @@ from spark_dynamic.apply.constraints import Constraint
 from spark_dynamic.config import DynamicTableConfig, parse_config
 from spark_dynamic.frontier.history import records
 from spark_dynamic.frontier.record import Record, Recorded
-from spark_dynamic.frontier.state import KnownState
+from spark_dynamic.frontier.state import KnownState, row_of, summarise
 from spark_dynamic.names import TableName
 from spark_dynamic.refresh.cycle import Cycle
 from spark_dynamic.refresh.plan import plan_refresh
@@ -57,21 +56,13 @@ class Shop:
 
     def known(self) -> KnownState:
         """Return what the state table would say: every record that was ever committed."""
-        pins: dict[tuple[str, str], int] = {}
-        numbers: dict[str, int] = {}
-        stamps: list[datetime] = []
-        for name, entry in self.spark.entries.items():
-            if not isinstance(entry, DeltaTable):
-                continue
-            for recorded in records(entry.commits):
-                record = recorded.record
-                view = str(name.sibling(name.name.rpartition("__dyn")[0]))
-                numbers[view] = max(numbers.get(view, 0), record.refresh_number)
-                stamps.append(record.data_timestamp)
-                for pin in record.frontier:
-                    key = (str(pin.table), pin.log)
-                    pins[key] = max(pins.get(key, 0), pin.version)
-        return KnownState(max(stamps, default=None), pins, numbers, exists=True)
+        rows = [
+            row_of(recorded, name.sibling(name.name.rpartition("__dyn")[0]))
+            for name, entry in self.spark.entries.items()
+            if isinstance(entry, DeltaTable)
+            for recorded in records(entry.commits)
+        ]
+        return replace(summarise(rows), exists=True)
 
     def open_cycle(self, known: KnownState | None = None) -> Cycle:
         self.spark.tick(60)

@@ -35,6 +35,9 @@ class FakeSpark:
     clock: datetime = datetime(2026, 1, 1, tzinfo=UTC)
     entries: dict[TableName, Entry] = field(default_factory=dict)
     left_over: set[str] = field(default_factory=set)
+    # Files of which no table knows, and whether sessions can remove any.
+    files: dict[str, datetime] = field(default_factory=dict)
+    removes: bool = True
     log: list[str] = field(default_factory=list)
     schema: str = "shop"
     # Something that another session does just before a statement: (pattern, what).

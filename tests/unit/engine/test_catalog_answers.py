@@ -237,6 +237,18 @@ def test_the_summary_is_read_as_it_was_written() -> None:
     assert found.newest_timestamp == minute(3)
     assert found.refresh_numbers == {"shop.a": 4, "z": 1}
     assert found.pins[("shop.orders", "/orders")] == 5 and found.pins[("x", "${l}")] == 7
+    # These versions are younger than their cuts.
+    assert found.later == {
+        minute(1): {("shop.orders", "/orders"): 2, ("shop.customers", "/customers"): 9},
+        minute(3): {("shop.orders", "/orders"): 5},
+    }
+
+
+def test_the_first_of_two_pins_for_one_moment_is_kept() -> None:
+    made = [replace(pin_of("orders", version), committed_at=minute(9)) for version in (5, 4, 6)]
+    found = [summarise([state_row("a", 1, 1, pin)]) for pin in made]
+    merged = merge(merge(found[0], found[1]), found[2])
+    assert merged.later == {minute(1): {("shop.orders", "/orders"): 4}}
 
 
 def test_runs_at_the_same_time_do_not_lose_each_others_summary() -> None:

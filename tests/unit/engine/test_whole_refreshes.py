@@ -247,7 +247,7 @@ def test_what_can_change_unseen_is_refreshed_every_time(sql: str, why: str) -> N
         shop.models["model"] = sql.replace("rand()", "random()")
     assert shop.run() == {"model": "FULL/INITIAL_BUILD"}
     assert shop.run() == {"model": f"FULL/{why}"}
-    assert (shop.record("model").clock is not None) == (why != "SOURCE_NOT_DELTA")
+    assert shop.record("model").clock == shop.record("model").data_timestamp
 
 
 def test_a_query_that_spark_reads_differently_runs_as_written() -> None:
@@ -318,3 +318,13 @@ def test_losing_the_state_table_loses_nothing() -> None:
     assert set(found) == {"FULL/LIMIT"}
     assert all(shop.is_right(name) for name in shop.models)
     assert shop.record("totals").refresh_number == 2
+
+
+def test_a_setting_that_older_records_do_not_name_was_sparks_default() -> None:
+    shop = small_shop(copy="select id from shop.orders")
+    shop.run()
+    shop.settings["spark.sql.caseSensitive"] = "false"
+    assert shop.run() == {"copy": "NO_DATA"}
+    shop.settings["spark.sql.caseSensitive"] = "true"
+    assert shop.run() == {"copy": "REINITIALIZE/SETTINGS_CHANGED"}
+    assert "caseSensitive was false and is true" in shop.record("copy").reason

@@ -32,7 +32,7 @@ def is_forced(adapter: "SparkDynamicAdapter") -> bool:
     chosen = os.environ.get(REFRESH_VARIABLE, "").strip().lower()
     if chosen not in ("", "due", "all"):
         raise DbtRuntimeError(
-            f"Invalid value for the environment variable {REFRESH_VARIABLE}: '{chosen}'. "
+            f"ENVIRONMENT_INVALID: Invalid value for {REFRESH_VARIABLE}: '{chosen}'. "
             "Expected 'all' to refresh everything that is selected, or 'due'."
         )
     if chosen:

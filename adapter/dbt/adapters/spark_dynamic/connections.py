@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 RESULT_SETTINGS = {
     "spark.sql.ansi.enabled": "true",
     "spark.sql.session.timeZone": "UTC",
+    "spark.sql.caseSensitive": "false",
 }
 
 _OVER_THRIFT = (SparkConnectionMethod.THRIFT, SparkConnectionMethod.HTTP)
@@ -143,6 +144,13 @@ class SessionHandle(SparkConnectionWrapper):
         """Let the session go; its temporary views and settings go with it."""
         self._frame = self._rows = self._session = None
 
+    def remove_directory(self, path: str) -> None:
+        """Remove a directory with all that is in it; no SQL can do that."""
+        session: Any = self.session
+        with self._running():
+            place = session._jvm.org.apache.hadoop.fs.Path(path)
+            place.getFileSystem(session._jsc.hadoopConfiguration()).delete(place, True)
+
     def rollback(self, *args: Any, **kwargs: Any) -> None:
         """Do nothing: Spark has no transactions across statements."""
 
@@ -195,7 +203,7 @@ class SessionHandle(SparkConnectionWrapper):
         from pyspark.errors import PySparkException
 
         if self._cancelled:
-            raise DbtRuntimeError("The run was cancelled before this statement.")
+            raise DbtRuntimeError("CANCELLED: The run was cancelled before this statement.")
         self._busy = True
         try:
             yield

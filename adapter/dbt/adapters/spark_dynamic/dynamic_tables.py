@@ -47,17 +47,6 @@ from spark_dynamic.schedule.situation import Asked
 if TYPE_CHECKING:
     from dbt.adapters.spark_dynamic.impl import SparkDynamicAdapter
 
-# Unasked rebuilds: the user should hear of them.
-_EXPECTED = {
-    "INITIAL_BUILD",
-    "REQUESTED",
-    "CONFIGURED_FULL",
-    "CHEAPER",
-    "EMPTY_RUN",
-    "AFTER_EMPTY_RUN",
-    "",
-}
-
 
 class DynamicTables:
     """All that the adapter keeps about dynamic tables while dbt runs."""
@@ -147,7 +136,6 @@ class DynamicTables:
             if plan.stored and plan.stored.tail.newest:
                 self._heal_state(plan, cycle)
             self._add_event(success_row(outcome, cycle, (started_at, ended_at), Marks()), cycle)
-            self._warn_of_rebuild(plan)
             outcomes.append(outcome)
             started_at = ended_at
         return outcomes
@@ -169,7 +157,7 @@ class DynamicTables:
         plan, cycle = planned.plan, planned.cycle
         reported = self._reported(plan.request, cycle, planned.started_at)
         with reported, planned.jobs.counting(warehouse):
-            outcome = run_plan(plan, cycle, warehouse)
+            outcome = run_plan(plan, cycle, warehouse, statements=planned.statements)
         planned.outcome = outcome
         _, schedule = self._open(warehouse)
         marks, times = schedule.marks_of(plan.request), (planned.started_at, warehouse.now())
@@ -177,17 +165,11 @@ class DynamicTables:
         row = success_row(outcome, cycle, times, marks, settled)
         self._add_event(replace(row, jobs=planned.jobs.jobs), cycle)
         self._finish(plan.request.view)
-        self._warn_of_rebuild(outcome.plan)
-        self._drop_unread_windows(outcome, cycle, warehouse)
+        self._drop_unread_windows(planned, outcome, cycle, warehouse)
         return refresh_response(outcome)
 
-    def _warn_of_rebuild(self, plan: Plan) -> None:
-        decision = plan.decision
-        if decision.writes and decision.reason.code not in _EXPECTED:
-            self._adapter.warn(f"{plan.request.view} was rebuilt in full. {decision.reason} ")
-
     def _drop_unread_windows(
-        self, outcome: Outcome, cycle: Cycle, warehouse: DbtWarehouse
+        self, planned: PlannedRefresh, outcome: Outcome, cycle: Cycle, warehouse: DbtWarehouse
     ) -> None:
         """Drop the windows that only a former definition of the model has read."""
         request, action = outcome.plan.request, outcome.plan.decision.action
@@ -200,7 +182,8 @@ class DynamicTables:
             outcome.statements += drop_unread(request, read, cycle, warehouse)
         except WarehouseError as error:
             # The next refresh tries again.
-            self._adapter.warn(f"Former changes of {request.view} could not be dropped: {error}")
+            text = f"Former changes of {request.view} could not be dropped: {error}"
+            planned.noted.append(text)
 
     def _leave(self, quiet: QuietRefresh, now: datetime) -> RefreshResponse:
         """Note that a table was looked at, and is right as it is."""

@@ -1,7 +1,7 @@
 """The adapter that dbt talks to."""
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from dbt.adapters.base.meta import available
@@ -37,6 +37,7 @@ from spark_dynamic.changes.columns import TYPES as CHANGE_TYPES
 from spark_dynamic.frontier.freshness import last_change
 from spark_dynamic.names import TableName
 from spark_dynamic.refresh.request import Request
+from spark_dynamic.settings import restore
 
 
 class SparkDynamicAdapter(SparkAdapter):
@@ -150,15 +151,34 @@ class SparkDynamicAdapter(SparkAdapter):
         self._dynamic_tables.foresee(planned)
 
     @available
-    def dynamic_table_run(self, planned: PlannedRefresh | QuietRefresh) -> RefreshResponse:
-        """Do it."""
-        return self._dynamic_tables.run(planned)
+    def dynamic_table_restore_settings(self, request: Request) -> None:
+        """Undo what a pre-hook did to the settings that are recorded with the rows."""
+        with reported():
+            restore(DbtWarehouse(self), request.settings)
 
     @available
-    def warn_of_unchecked_constraints(self, model: Mapping[str, Any]) -> None:
-        """Say which constraints of a contract Delta does not check."""
-        for constraint in unchecked_constraints(model):
-            self.warn(f"Constraint {constraint} is not enforced. Only not_null and check are.")
+    def dynamic_table_run(
+        self,
+        planned: PlannedRefresh | QuietRefresh,
+        write: Callable[[str], object] | None = None,
+    ) -> RefreshResponse:
+        """Do it; dbt's `write` gets the statements, also if one of them fails."""
+        try:
+            return self._dynamic_tables.run(planned)
+        finally:
+            if write is not None and isinstance(planned, PlannedRefresh):
+                write(planned.sql)
+
+    @available
+    def dynamic_table_warn(
+        self, planned: PlannedRefresh | QuietRefresh, model: Mapping[str, Any]
+    ) -> None:
+        """Say what the user should hear, and which constraints Delta does not check."""
+        for text in planned.warnings:
+            self.warn(text)
+        if isinstance(planned, PlannedRefresh) and planned.builds_storage:
+            for constraint in unchecked_constraints(model):
+                self.warn(f"Constraint {constraint} is not enforced. Only not_null and check are.")
 
     @available.parse(lambda *_: [])
     def dynamic_table_verify(self, model: str) -> Any:

@@ -112,7 +112,8 @@ class Operations:
         if not found:
             known = ", ".join(sorted(node.name for node in self._dynamic())) or "none"
             raise DbtRuntimeError(
-                f"'{model}' is no dynamic table of this project. Expected one of: {known}."
+                f"MODEL_UNKNOWN: '{model}' is no dynamic table of this project. "
+                f"Expected one of: {known}."
             )
         return found[0]
 

@@ -13,6 +13,10 @@ from spark_dynamic.refresh.request import Request
 from spark_dynamic.refresh.run import Outcome
 
 _NOTHING = "-- nothing to do"
+# What of rebuilds is no surprise; the user should hear of the others.
+_EXPECTED = {
+    "", "INITIAL_BUILD", "REQUESTED", "CONFIGURED_FULL", "CHEAPER", "EMPTY_RUN", "AFTER_EMPTY_RUN",
+}  # fmt: skip
 
 
 class PlannedRefresh:
@@ -38,6 +42,10 @@ class PlannedRefresh:
         self.windows = windows
         self.jobs = jobs or JobCount()
         self.outcome: Outcome | None = None
+        # Those that were run for the table itself, also if one of them failed.
+        self.statements: list[str] = []
+        # What else the user should hear of.
+        self.noted: list[str] = []
 
     @property
     def writes(self) -> bool:
@@ -47,9 +55,24 @@ class PlannedRefresh:
     @property
     def sql(self) -> str:
         """Every statement that was run, for `target/run`."""
-        outcomes = [*self.windows, *([self.outcome] if self.outcome else [])]
-        statements = [statement for outcome in outcomes for statement in outcome.statements]
+        statements = [sql for window in self.windows for sql in window.statements]
+        statements += self.statements
         return ";\n\n".join(statements) + ";" if statements else _NOTHING
+
+    @property
+    def warnings(self) -> list[str]:
+        """What the user should hear, after everything else.
+
+        Under `--warn-error` a warning ends the model, and what would follow it is not made up for
+        by the next run, which finds the rows written.
+        """
+        plans = [outcome.plan for outcome in (*self.windows, self.outcome) if outcome]
+        rebuilt = [
+            f"{plan.request.view} was rebuilt in full. {plan.decision.reason} "
+            for plan in plans
+            if plan.decision.writes and plan.decision.reason.code not in _EXPECTED
+        ]
+        return rebuilt + self.noted
 
     @property
     def makes_storage(self) -> bool:
@@ -72,4 +95,5 @@ class QuietRefresh:
     started_at: datetime
     is_quiet: ClassVar[bool] = True
     writes: ClassVar[bool] = False
+    warnings: ClassVar[tuple[str, ...]] = ()
     makes_storage: ClassVar[bool] = False

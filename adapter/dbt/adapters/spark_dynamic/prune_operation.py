@@ -10,8 +10,10 @@ from dbt.adapters.spark_dynamic.config import lenient_config
 from dbt.adapters.spark_dynamic.errors import reported
 from dbt.adapters.spark_dynamic.operations import Operations, as_list, text_table
 from dbt.adapters.spark_dynamic.project import Project
+from dbt.adapters.spark_dynamic.warehouse import DbtWarehouse
 from spark_dynamic.names import TableName
 from spark_dynamic.refresh.cycle import Cycle
+from spark_dynamic.refresh.left_directories import left_directories
 from spark_dynamic.refresh.prune import Left, old_generations, without_model
 from spark_dynamic.warehouse import Warehouse
 
@@ -22,10 +24,11 @@ class PruneOperation(Operations):
     """What `dbt run-operation dynamic_table_prune` does."""
 
     def prune(self, tables: Any = None, dry_run: Any = True) -> agate.Table:
-        """Remove old generations, and those tables without a model that are named."""
+        """Remove old generations, left directories, and those tables without a model named."""
         if not isinstance(dry_run, bool):
             raise DbtRuntimeError(
-                f"Invalid value for `dry_run`: {dry_run!r}. Expected true or false."
+                f"ARGUMENT_INVALID: Invalid value for `dry_run`: {dry_run!r}. "
+                "Expected true or false."
             )
         cycle, warehouse = self._tables.look()
         rows = []
@@ -38,7 +41,24 @@ class PruneOperation(Operations):
                     warehouse.execute(left.statement)
                 removed = "no: dry run" if dry_run else "yes"
                 rows.append([str(left.name), left.why, removed if goes else "no: not named"])
+            rows += self._directories(dry_run, cycle, warehouse)
         return text_table(_COLUMNS, rows)
+
+    def _directories(
+        self, dry_run: bool, cycle: Cycle, warehouse: DbtWarehouse
+    ) -> Iterator[list[str]]:
+        """Remove the directories that killed builds left, where that can be done."""
+        roots = {}
+        for table in Project(self._manifest).tables.values():
+            config = lenient_config(table.node.config.to_dict(omit_none=True))
+            roots[table.name] = config.location_root or ""
+        for left in left_directories(roots, cycle, warehouse):
+            removed = "no: remove it yourself"
+            if not left.has_commits:
+                removed = "no: dry run" if dry_run else removed
+                if not dry_run and warehouse.remove_directory(left.path):
+                    removed = "yes"
+            yield [left.path, left.why, removed]
 
     def _left(self, cycle: Cycle, warehouse: Warehouse) -> Iterator[Left]:
         project = Project(self._manifest)
@@ -61,8 +81,9 @@ class PruneOperation(Operations):
             }
             if len(matching) != 1:
                 raise DbtRuntimeError(
-                    f"Invalid value for `tables`: '{name}'. Expected a dynamic table without a "
-                    f"model, of which there are: {', '.join(sorted(known)) or 'none'}."
+                    f"ARGUMENT_INVALID: Invalid value for `tables`: '{name}'. Expected a dynamic "
+                    "table without a model, of which there are: "
+                    f"{', '.join(sorted(known)) or 'none'}."
                 )
             chosen |= matching
         return chosen

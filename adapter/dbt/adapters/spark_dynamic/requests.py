@@ -14,10 +14,8 @@ from spark_dynamic.refresh.request import Request
 if TYPE_CHECKING:
     from dbt.adapters.spark_dynamic.impl import SparkDynamicAdapter
 
-# Besides ANSI mode and time zone, these change what a query returns.
-_FURTHER_SETTINGS = (
-    "spark.sql.caseSensitive", "spark.sql.timestampType", "spark.sql.mapKeyDedupPolicy",
-)  # fmt: skip
+# Besides those that are set everywhere, these change what a query returns.
+_FURTHER_SETTINGS = ("spark.sql.timestampType", "spark.sql.mapKeyDedupPolicy")
 _SETTING_FAMILIES = ("spark.sql.legacy.", "spark.sql.parser.", "spark.sql.decimalOperations.")
 
 

@@ -65,7 +65,7 @@ class ScheduleOperations(Operations):
             tables.flush()
         if failed:
             shown = "\n".join(f"{name}: {line}" for name, line in rows)
-            raise DbtRuntimeError(f"Not all tables could be refreshed.\n{shown}")
+            raise DbtRuntimeError(f"NOT_REFRESHED: Not all tables could be refreshed.\n{shown}")
         return text_table(["table", "status"], rows)
 
     def _refresh(self, node: Any, planned: PlannedRefresh | QuietRefresh) -> RefreshResponse:
@@ -79,7 +79,10 @@ class ScheduleOperations(Operations):
             )
         if planned.writes and (config.pre_hook or config.post_hook):
             self._adapter.warn(f"The hooks of {node.name} are not run. To run them: {how}.")
-        return self._tables.run(planned)
+        response = self._tables.run(planned)
+        for text in planned.warnings:
+            self._adapter.warn(text)
+        return response
 
     def status(self, models: Any = None) -> agate.Table:
         """Return how each dynamic table stands: its lag, its target, when it is due next."""
@@ -148,7 +151,9 @@ class ScheduleOperations(Operations):
     def _nodes(self, models: Any) -> list[Any]:
         names = as_list(models)
         if not names:
-            raise DbtRuntimeError("Invalid value for `models`: none. Expected a model or a list.")
+            raise DbtRuntimeError(
+                "ARGUMENT_INVALID: Invalid value for `models`: none. Expected a model or a list."
+            )
         return [self._node(name) for name in names]
 
 

@@ -91,7 +91,9 @@ class StreamOperations:
         try:
             point = read_point(to)
         except Expected as problem:
-            raise DbtRuntimeError(f"Invalid value for `to`: {to!r}. Expected {problem}.") from None
+            raise DbtRuntimeError(
+                f"POINT_NOT_KNOWN: Invalid value for `to`: {to!r}. Expected {problem}."
+            ) from None
         return self._change(consumer, stream, "MOVE", point)
 
     def reset(self, consumer: str, stream: str | None) -> agate.Table:
@@ -107,7 +109,8 @@ class StreamOperations:
         if not chosen:
             known = ", ".join(one.name for one in read) or "none"
             raise DbtRuntimeError(
-                f"'{stream}' is no stream that {consumer} consumes. Expected one of: {known}."
+                f"MODEL_UNKNOWN: '{stream}' is no stream that {consumer} consumes. "
+                f"Expected one of: {known}."
             )
         with reported():
             found = self._positions.consumer(node, warehouse, anyhow=True)

@@ -145,5 +145,5 @@ def _named(nodes: list[Any], name: str | None, otherwise: str) -> list[Any]:
     found = [node for node in nodes if short in (node.name, node.alias)]
     if not found:
         known = ", ".join(sorted(node.name for node in nodes)) or "none"
-        raise DbtRuntimeError(f"'{name}' is {otherwise}. Expected one of: {known}.")
+        raise DbtRuntimeError(f"MODEL_UNKNOWN: '{name}' is {otherwise}. Expected one of: {known}.")
     return found[:1]

@@ -62,6 +62,15 @@ class DbtWarehouse:
         handle = self._adapter.connections.get_thread_connection().handle
         return handle.jobs if isinstance(handle, SessionHandle) else None
 
+    def remove_directory(self, path: str) -> bool:
+        """Remove a directory; False where Spark runs elsewhere, and SQL is all that reaches it."""
+        handle = self._adapter.connections.get_thread_connection().handle
+        if not isinstance(handle, SessionHandle):
+            return False
+        with translated():
+            handle.remove_directory(path)
+        return True
+
     def now(self) -> datetime:
         """Return the time."""
         return datetime.now(UTC)

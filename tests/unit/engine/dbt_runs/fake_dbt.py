@@ -1,5 +1,6 @@
 """A dbt project on the fake Spark: real manifests and the adapter's own code, no dbt run."""
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -21,6 +22,7 @@ from dbt.adapters.spark_dynamic.dynamic_tables import DynamicTables
 from dbt.adapters.spark_dynamic.errors import RefreshError
 from dbt.adapters.spark_dynamic.requests import request_for
 from dbt.adapters.spark_dynamic.responses import RefreshResponse
+from spark_dynamic.clock import micros
 from spark_dynamic.frontier.state import StateRow
 from spark_dynamic.names import TableName
 from spark_dynamic.refresh.request import Request
@@ -32,6 +34,13 @@ class StateWarehouse(FakeWarehouse):
     def jobs(self) -> int:
         """Every statement takes one."""
         return self.count
+
+    def remove_directory(self, path: str) -> bool:
+        if not self.spark.removes:
+            return False
+        kept = {p: at for p, at in self.spark.files.items() if not p.startswith(f"{path}/")}
+        self.spark.files = kept
+        return True
 
     def _answer(self, sql: str) -> list[dict[str, Any]]:
         if sql.startswith("CREATE SCHEMA IF NOT EXISTS"):
@@ -46,6 +55,17 @@ class StateWarehouse(FakeWarehouse):
             table = self.spark.table("shop.dynamic_table_refreshes")
             table.commit(self.spark.tick(0.001), "WRITE", table.newest, self.settings)
             return []
+        if sql.startswith("DESCRIBE SCHEMA"):
+            return [{"info_name": "Location", "info_value": "file:/warehouse"}]
+        if "__dyn" in sql and (listed := re.search(r"binaryFile.`(.*)/{(.*?)}/(.*)`", sql)):
+            names = [f"{listed[1]}/{name}" for name in listed[2].split(",")]
+            found = self.spark.files.items()
+            return [
+                {"path": path, "modified": micros(modified)}
+                for path, modified in found
+                if path.startswith(tuple(f"{name}/" for name in names))
+                and ("_delta_log" in path) == ("_delta_log" in listed[3])
+            ]
         if "FROM `shop`.`dynamic_table_refreshes`" in sql:
             return [_shown(row) for row in self.spark.state_rows]
         return super()._answer(sql)
@@ -169,7 +189,11 @@ class DbtShop:
                 response = tables.held(request)
                 if response and tables.describe(request):
                     self.granted.append(name)
-                found[name] = response or tables.run(tables.plan(request))
+                if response is None:
+                    planned = tables.plan(request)
+                    response = tables.run(planned)
+                    self.warnings += planned.warnings
+                found[name] = response
             except RefreshError as error:
                 found[name] = str(error.msg).splitlines()[0]
             self.statements[name] = self.spark.log[begin:]

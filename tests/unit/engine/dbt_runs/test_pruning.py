@@ -24,7 +24,13 @@ def shop(monkeypatch: pytest.MonkeyPatch) -> Iterator[DbtShop]:
 def prune(shop: DbtShop, **options: Any) -> dict[str, str]:
     adapter = shop.adapter()
     found = PruneOperation(adapter, DynamicTables(adapter)).prune(**options)
-    return {row["table"].removeprefix("shop."): row["removed"] for row in found.rows}
+    names = (row["table"].removeprefix("shop.") for row in found.rows)
+    return dict(zip(names, found.columns["removed"], strict=True))
+
+
+def leave(shop: DbtShop, *paths: str) -> None:
+    for path in paths:
+        shop.spark.files[f"file:/warehouse/{path}"] = shop.spark.clock
 
 
 def rebuilt(shop: DbtShop, *names: str) -> None:
@@ -126,3 +132,46 @@ def test_nothing_else_can_be_named(shop: DbtShop, name: str) -> None:
 def test_a_dry_run_is_true_or_false(shop: DbtShop) -> None:
     with pytest.raises(DbtRuntimeError, match="`dry_run`: 'no'. Expected true or false"):
         prune(shop, dry_run="no")
+
+
+KILLED = "totals__dyn_2/part-0.parquet"
+
+
+def test_the_directory_of_a_killed_build_goes_when_nobody_has_written_to_it_for_a_day(
+    shop: DbtShop,
+) -> None:
+    shop.run()
+    leave(shop, KILLED, "totals__dyn/part-0.parquet", "other__dyn/part-0.parquet")
+    assert prune(shop, dry_run=False) == {}
+    shop.spark.tick(2 * DAY)
+    assert prune(shop) == {"file:/warehouse/totals__dyn_2": "no: dry run"}
+    assert prune(shop, dry_run=False) == {"file:/warehouse/totals__dyn_2": "yes"}
+    # That of a table which exists, or of somebody else, is none of those.
+    assert len(shop.spark.files) == 2 and prune(shop) == {}
+
+
+def test_a_directory_with_a_commit_may_be_somebodys_table(shop: DbtShop) -> None:
+    shop.run()
+    leave(shop, KILLED, "totals__dyn_2/_delta_log/00000000000000000000.json")
+    shop.spark.tick(2 * DAY)
+    found = prune(shop, dry_run=False)
+    assert found == {"file:/warehouse/totals__dyn_2": "no: remove it yourself"}
+    assert len(shop.spark.files) == 2
+
+
+def test_where_spark_runs_elsewhere_directories_are_only_shown(shop: DbtShop) -> None:
+    shop.run()
+    shop.spark.removes = False
+    leave(shop, KILLED)
+    shop.spark.tick(2 * DAY)
+    found = prune(shop, dry_run=False)
+    assert found == {"file:/warehouse/totals__dyn_2": "no: remove it yourself"}
+
+
+def test_directories_are_looked_for_where_the_model_is_stored(shop: DbtShop) -> None:
+    shop.run()
+    shop.configs["totals"]["location_root"] = "s3://bucket/here/"
+    shop.spark.files["s3://bucket/here/totals__dyn_3/day=1/part-0.parquet"] = shop.spark.clock
+    leave(shop, KILLED)
+    shop.spark.tick(2 * DAY)
+    assert prune(shop) == {"s3://bucket/here/totals__dyn_3": "no: dry run"}

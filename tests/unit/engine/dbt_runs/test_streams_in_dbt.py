@@ -131,6 +131,21 @@ def test_a_stream_and_its_consumer_over_several_runs(shop: DbtShop, begin: Any) 
     assert len(listed) == 2
 
 
+def test_a_default_that_is_named_from_now_on_changes_no_stream(shop: DbtShop, begin: Any) -> None:
+    first = begin()
+    first.build()
+    first.consume(CONSUMER)
+    shop.shop.settings["spark.sql.caseSensitive"] = "false"
+    again = begin()
+    assert again.build().startswith("STREAM 2026-")
+    again.consume(CONSUMER)
+    shop.shop.settings["spark.sql.caseSensitive"] = "true"
+    changed = begin()
+    changed.build()
+    with pytest.raises(StreamError, match="STREAM_CHANGED"):
+        changed.consume(CONSUMER)
+
+
 def test_a_run_that_is_covered_writes_nothing(shop: DbtShop, begin: Any) -> None:
     first = begin()
     first.build()

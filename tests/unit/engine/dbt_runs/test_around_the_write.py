@@ -1,0 +1,87 @@
+"""What comes after the rows comes, and their statements are kept, whatever goes wrong."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from fake_shop import Shop
+from real_dbt import SHOWN, dbt, said, shop_below_dbt, write_project
+
+from dbt.adapters.spark_dynamic import impl
+from spark_dynamic.errors import WarehouseError
+from spark_dynamic.settings import restore
+
+DYNAMIC = "{{ config(materialized='dynamic_table', post_hook='{{ tell() }}') }}\n"
+MODELS = {"best": DYNAMIC + "select max(amount) as amount from shop.orders limit 1"}
+TELL = "{% macro tell() %}{% if execute %}{% do log('after the rows') %}{% endif %}{% endmacro %}"
+
+
+@pytest.fixture
+def shop(monkeypatch: pytest.MonkeyPatch) -> Iterator[Shop]:
+    with shop_below_dbt(monkeypatch) as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    made = tmp_path_factory.mktemp("shop")
+    write_project(made, MODELS, {"hooks": TELL})
+    return made
+
+
+def hooks_run() -> int:
+    return len([text for text in SHOWN if text == "after the rows"])
+
+
+def test_a_warning_that_is_an_error_comes_after_the_post_hooks(shop: Shop, folder: Path) -> None:
+    dbt(folder, "run")
+    shop.spark.write("shop.orders").append((4, 20, 100))
+    before = hooks_run()
+    found = said(dbt(folder, "--warn-error", "run"))["best"]
+    assert found.startswith("error") and shop.spark.read("select * from shop.best") == [(100,)]
+    assert hooks_run() == before + 1
+    assert "INSERT OVERWRITE" in (folder / "target/run/shop/models/best.sql").read_text()
+
+
+def test_the_statements_of_a_failed_refresh_are_kept(
+    shop: Shop, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    dbt(folder, "run")
+    shop.spark.write("shop.orders").append((4, 20, 100))
+
+    def fail() -> None:
+        raise WarehouseError("DIVIDE_BY_ZERO", "[DIVIDE_BY_ZERO] Division by zero.")
+
+    shop.spark.meanwhile.append(("^INSERT OVERWRITE", fail))
+    assert said(dbt(folder, "run"))["best"].startswith("error")
+    assert "INSERT OVERWRITE" in (folder / "target/run/shop/models/best.sql").read_text()
+
+
+def test_settings_that_a_hook_has_changed_are_set_again(shop: Shop) -> None:
+    session = shop.session
+    wanted = {"spark.sql.session.timeZone": "UTC", "spark.sql.caseSensitive": "false"}
+    for key, value in wanted.items():
+        session.execute(f"SET `{key}`=`{value}`")
+    session.execute("SET spark.sql.session.timeZone=Asia/Tokyo")
+    begin = len(shop.spark.log)
+    restore(session, wanted)
+    assert session.settings == wanted
+    assert [sql for sql in shop.spark.log[begin:] if "=" in sql] == [
+        "SET `spark.sql.session.timeZone`=`UTC`"
+    ]
+
+
+def test_settings_are_looked_at_after_pre_hooks_alone(
+    shop: Shop, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    restored: list[object] = []
+    monkeypatch.setattr(impl, "restore", lambda _, settings: restored.append(settings))
+    dbt(folder, "run")
+    assert restored == []
+    model = folder / "models" / "hooked.sql"
+    model.write_text(MODELS["best"].replace("post_hook", "pre_hook"))
+    dbt(folder, "run", "--select", "hooked")
+    model.unlink()
+    assert [set(settings) for settings in restored] == [  # type: ignore[call-overload]
+        {"spark.sql.ansi.enabled", "spark.sql.session.timeZone", "spark.sql.caseSensitive"}
+    ]

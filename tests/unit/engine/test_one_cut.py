@@ -1,0 +1,83 @@
+"""All that a table reads belongs to one cut, also what cannot be pinned and what others pinned."""
+
+import pytest
+from fake_shop import Shop, small_shop
+
+from spark_dynamic.names import TableName
+
+TOTALS = "select customer, sum(amount) as total from shop.orders group by customer"
+
+
+def read_differently(sql: str, text: str) -> str:
+    """Answer as a Spark that reads the pinned text of `plain` in another way."""
+    is_pinned = "VERSION AS OF" in sql and "12345" in sql
+    return text.replace("Project", "Project Distinct") if is_pinned else text
+
+
+def with_plain(text: str) -> Shop:
+    shop = small_shop(
+        plain=text,
+        both="select id from shop.plain union all select id from shop.orders",
+    )
+    shop.spark.explain = read_differently
+    shop.spark.create_parquet("shop.files", {"id": "bigint"}, (1,))
+    return shop
+
+
+READ_DIFFERENTLY = "select id from shop.orders where id < 12345"
+NOT_DELTA = "select id from shop.orders union all select id from shop.files"
+
+
+@pytest.mark.parametrize("text", [READ_DIFFERENTLY, NOT_DELTA])
+def test_a_table_that_cannot_be_pinned_is_right_at_its_own_moment_only(text: str) -> None:
+    shop = with_plain(text)
+    shop.run()
+    shop.spark.write("shop.orders").append((4, 20, 90))
+    assert shop.run("both") == {"both": "WAITING/shop.plain"}
+    shop.run()
+    assert shop.is_right("both")
+    assert shop.record("both").data_timestamp == shop.record("plain").data_timestamp
+
+
+def test_a_reader_of_a_table_that_cannot_be_pinned_has_nothing_to_do_if_nothing_changed() -> None:
+    shop = with_plain(READ_DIFFERENTLY)
+    shop.run()
+    assert shop.run() == {"plain": "FULL/PLANS_DIFFER", "both": "NO_DATA"}
+    # What reads `both` finds it right at the new moment.
+    assert shop.record("both").clock == shop.record("plain").data_timestamp
+
+
+def test_a_table_without_versions_is_not_said_to_show_an_older_moment() -> None:
+    shop = small_shop(
+        totals=TOTALS, mixed="select total as id from shop.totals union all select id from shop.f"
+    )
+    shop.spark.create_parquet("shop.f", {"id": "bigint"}, (1,))
+    shop.run()
+    shop.spark.write("shop.orders").append((4, 20, 90))
+    shop.run("totals")
+    shop.spark.write("shop.orders").append((5, 20, 90))
+    assert shop.run("mixed") == {"mixed": "WAITING/shop.totals"}
+
+
+def test_another_invocation_reuses_the_pins_that_were_made_for_a_moment() -> None:
+    """A node wrote the orders after the moment of the cut; times alone would name older ones."""
+    shop = small_shop(
+        people="select name from shop.customers",
+        copy="select id from shop.orders",
+        named="select p.name, o.id from shop.people p join shop.orders o on o.id > 0",
+        both="select n.id from shop.named n join shop.copy c on c.id = n.id",
+    )
+    cycle = shop.open_cycle()
+    shop.spark.write("shop.orders").append((4, 20, 90))
+    cycle.note_written(TableName("shop", "orders"), shop.spark.clock)
+    for name in ("people", "copy"):
+        shop.refresh(name, cycle)
+    for table, row in (("orders", (5, 20, 90)), ("customers", (30, "c"))):
+        shop.spark.write(f"shop.{table}").append(row)
+    assert shop.run("named", "both") == {
+        "named": "FULL/INITIAL_BUILD",
+        "both": "FULL/INITIAL_BUILD",
+    }
+    moments = {shop.record(name).data_timestamp for name in shop.models}
+    assert moments == {cycle.data_timestamp}
+    assert {id for (id,) in shop.spark.read("select * from shop.both")} == {1, 2, 3, 4}
