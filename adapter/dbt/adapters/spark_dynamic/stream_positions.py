@@ -66,7 +66,8 @@ class StreamPositions:
 
     def consumer(self, node: Any, warehouse: Warehouse, anyhow: bool = False) -> Consumer:
         """Return what is there of a consumer; `anyhow`: also if its position is lost."""
-        request = ConsumerRequest(node.unique_id, name_of(node), version)
+        holds_last_batch = node.config.materialized == "table"
+        request = ConsumerRequest(node.unique_id, name_of(node), version, holds_last_batch)
         try:
             return read_consumer(request, warehouse, self.kept(warehouse))
         except EngineError as error:
