@@ -2,7 +2,7 @@
 
 import hashlib
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -36,6 +36,8 @@ class ConsumerRequest:
     full_refresh: bool = False
     # The table has a place of its own, where its log stays when the table is dropped.
     has_location: bool = False
+    # Those of the session that change results; None if they are as the stream knows them.
+    settings: Mapping[str, str] | None = None
 
 
 @dataclass(frozen=True)

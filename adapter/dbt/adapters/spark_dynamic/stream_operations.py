@@ -55,7 +55,7 @@ class StreamOperations:
     def _line(self, node: Any, consumer: Any, cycle: Cycle, warehouse: DbtWarehouse) -> list[str]:
         shown = [str(name_of(node)), str(name_of(consumer)) if consumer else "-"]
         try:
-            stream = self._positions.stream(node, warehouse)
+            stream = self._positions.stream_now(node, cycle, warehouse)
             if consumer is None:
                 return [*shown, "no consumer", *self._at(stream.start, None, cycle, warehouse)]
             record = self._positions.consumer(consumer, warehouse).record
@@ -125,7 +125,7 @@ class StreamOperations:
         return self._shown(node, record, forgotten)
 
     def _taken(self, node: Any, point: Point, cycle: Cycle, warehouse: DbtWarehouse) -> Taken:
-        stream = self._positions.stream(node, warehouse)
+        stream = self._positions.stream_now(node, cycle, warehouse)
         now = changes.position_now(stream.read, cycle, warehouse)
         places = self._positions.places(warehouse)
         position = start_of(

@@ -9,15 +9,18 @@ from dbt_common.exceptions import DbtRuntimeError
 from dbt.adapters.spark_dynamic.__version__ import version
 from dbt.adapters.spark_dynamic.config import MATERIALIZATION
 from dbt.adapters.spark_dynamic.dynamic_tables import DynamicTables
+from dbt.adapters.spark_dynamic.requests import result_settings
 from dbt.adapters.spark_dynamic.stream_models import STREAM, consumers, is_stream
 from spark_dynamic.changes.consumer import Consumer, ConsumerRequest, read_consumer
 from spark_dynamic.changes.consumption import Consumption
+from spark_dynamic.changes.definition import as_it_is_now
 from spark_dynamic.changes.kept_consumptions import CONSUMPTIONS_TABLE, kept_consumption
 from spark_dynamic.changes.point import OtherPosition
 from spark_dynamic.changes.read import Position
 from spark_dynamic.changes.stream import Stream, read_stream
 from spark_dynamic.errors import EngineError
 from spark_dynamic.names import TableName
+from spark_dynamic.refresh.cycle import Cycle
 from spark_dynamic.warehouse import Warehouse
 
 if TYPE_CHECKING:
@@ -63,6 +66,11 @@ class StreamPositions:
         if found is None:
             raise EngineError("STREAM_NOT_BUILT", f"The stream {name_of(node)} was not built yet.")
         return found
+
+    def stream_now(self, node: Any, cycle: Cycle, warehouse: Warehouse) -> Stream:
+        """Return a stream as its next consumer will see it."""
+        found = self.stream(node, warehouse)
+        return as_it_is_now(found, result_settings(self._adapter), cycle, warehouse)
 
     def consumer(self, node: Any, warehouse: Warehouse, anyhow: bool = False) -> Consumer:
         """Return what is there of a consumer; `anyhow`: also if its position is lost."""
