@@ -23,6 +23,7 @@ from spark_dynamic.warehouse import Warehouse
 EndOf = Callable[[ChangeRead], Position]
 # A stream without its start; its consumers are further on and do not need it.
 _START_LOST: Final = ("STREAM_STALE", "STREAM_COLUMNS_CHANGED")
+_ANEW: Final = "Or run the stream itself with --full-refresh: it starts anew."
 
 
 @dataclass(frozen=True)
@@ -121,11 +122,13 @@ def _shown(stream: Stream, end: Position, cycle: Cycle, warehouse: Warehouse) ->
     if start is None:
         return contents, ""
     try:
-        check_kept(stream.name, start, cycle, warehouse)
+        check_kept(stream.name, start, cycle, warehouse, stream.first[0])
         return changes.change_select(stream.read, start, end, cycle, warehouse, initial_rows), ""
     except EngineError as found:
         error = in_streams(found)
         if error.code not in _START_LOST:
             raise
-    why = literal(f"{error} Or run the stream itself with --full-refresh: it starts anew.")
-    return f"SELECT * FROM (\n{contents}\n) WHERE raise_error({why}) IS NULL", str(error)
+    if error.code != "STREAM_STALE" or start != stream.first[0]:
+        error = EngineError(error.code, f"{error.sentence} {_ANEW}")
+    refusal = f"raise_error({literal(str(error))}) IS NULL"
+    return f"SELECT * FROM (\n{contents}\n) WHERE {refusal}", str(error)

@@ -88,7 +88,7 @@ class Batch:
         is_covered = False
         if start is not None:
             # First of all: versions of another log cannot be compared.
-            check_kept(stream.name, start, self._cycle, warehouse)
+            check_kept(stream.name, start, self._cycle, warehouse, stream.first[0])
             if is_behind(end, start):
                 # A stream may start later than this cycle; its first interval is then empty.
                 is_covered, end = last is not None, start

@@ -381,6 +381,33 @@ def test_a_stale_stream_says_what_to_do(changed: StreamShop) -> None:
     assert changed.rows("one") == BOTH
 
 
+def test_a_lost_start_is_the_streams_to_renew(new: StreamShop) -> None:
+    """Every new consumer, and every rebuilt one, would begin there again."""
+    session = StreamWarehouse(new.spark)
+    start = position(new.stream("orders").read, new.shop.open_cycle(), session)
+    stream = new.stream("orders", start=start, has_chosen_start=True, initial_rows=False)
+    new.spark.write("shop.orders").append((4, 20, 1))
+    new.consume("one", session, new.shop.open_cycle(), streams=[stream])
+    new.spark.tick(timedelta(days=8).total_seconds())
+    told = "STREAM_STALE: The start of orders_stream.*Run the stream itself with --full-refresh"
+    for consumer, full_refresh in (("two", False), ("one", True)):
+        with pytest.raises(EngineError, match=told):
+            new.consume(
+                consumer,
+                session,
+                new.shop.open_cycle(),
+                streams=[stream],
+                full_refresh=full_refresh,
+            )
+    # Nothing has changed after where this one is.
+    new.consume("one", session, new.shop.open_cycle(), streams=[stream])
+    new.spark.write("shop.orders").append((5, 20, 1))
+    new.spark.tick(timedelta(days=8).total_seconds())
+    told = "that come next.*Move on with changes_stream_move, or run the stream itself"
+    with pytest.raises(EngineError, match=told):
+        new.consume("one", session, new.shop.open_cycle(), streams=[stream])
+
+
 def test_a_source_that_was_made_anew_is_no_source_that_is_behind(changed: StreamShop) -> None:
     changed.run("one")
     changed.spark.drop("shop.orders")

@@ -82,7 +82,10 @@ class StreamOperations:
                 raise consumer
             taken = consumer.record.streams.get(stream.model) if consumer.record else None
             if taken is None:
-                return [_NOW_ROW, *self._at(stream.first[0], None, cycle, warehouse)]
+                start = stream.first[0]
+                if start is not None:
+                    check_kept(stream.name, start, cycle, warehouse, start)
+                return [_NOW_ROW, *self._at(start, None, cycle, warehouse)]
             state = self._state(stream, taken, cycle, warehouse)
             return [state, *self._at(taken.end, taken, cycle, warehouse)]
         except (EngineError, WarehouseError) as error:
@@ -91,7 +94,7 @@ class StreamOperations:
     def _state(self, stream: Stream, taken: Taken, cycle: Cycle, warehouse: DbtWarehouse) -> str:
         if taken.fingerprint != stream.fingerprint:
             return "STREAM_CHANGED"
-        check_kept(stream.name, taken.end, cycle, warehouse)
+        check_kept(stream.name, taken.end, cycle, warehouse, stream.first[0])
         now = changes.position_now(stream.read, cycle, warehouse)
         # OPTIMIZE and VACUUM make versions, but no changes.
         then = {table: lasting(pin, cycle, warehouse) for table, pin in taken.end.items()}
