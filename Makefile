@@ -80,7 +80,7 @@ fuzz-delta: $(JARS) ## Check random queries over random changes end to end, on D
 bench: $(JARS) ## Measure dynamic tables against rebuilt and hand-written ones, on TPC-H (two hours)
 	$(BIN)/python -m benchmarks --scale $(or $(SCALE),1) --repeats $(or $(REPEATS),5)
 
-bench-changes: $(JARS) ## Measure change queries of a join against the naive way, on TPC-H
+bench-changes: $(JARS) ## Measure change queries of a join and of one table, on TPC-H
 	$(BIN)/python -m benchmarks.change_queries --scale $(or $(SCALE),1) --repeats $(or $(REPEATS),5)
 
 bench-many: $(JARS) ## Measure 200 dynamic tables with nothing to do against dbt's own models

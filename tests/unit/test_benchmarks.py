@@ -45,10 +45,25 @@ def test_the_page_shows_the_figures(figures: Path) -> None:
     summaries = {
         "models": many_models.summary,
         "change_queries": change_queries.summary,
+        "one_table": change_queries.summary_of_one_table,
         "engine_time": engine_time.summary,
     }
     table = next((of for key, of in summaries.items() if key in read), summary)(read)
     assert table in (DOCS / "benchmarks.md").read_text()
+
+
+def test_changes_of_one_table_are_compared_key_by_key() -> None:
+    def took(shape: str, *seconds: float) -> dict[str, object]:
+        return {"rows": 7, "shape": shape, "seconds": list(seconds)}
+
+    inserts, updated = change_queries.INSERTS, change_queries.UPDATED_ROW
+    figures = {
+        "none": {inserts: took("ADDED_ONLY", 2, 9, 1), updated: took("MINIMIZE", 10)},
+        "`unique_key`": {inserts: took("ADDED_ONLY", 1), updated: took("MINIMIZE", 12)},
+    }
+    lines = change_queries.summary_of_one_table({"one_table": figures}).splitlines()
+    assert lines[3] == "| none | with one updated row | `MINIMIZE` | 7 | 10.0 | 5.0 |"
+    assert lines[5] == "| `unique_key` | with one updated row | `MINIMIZE` | 7 | 12.0 | 12.0 |"
 
 
 def test_a_run_with_nothing_to_do_is_compared_with_both_of_dbts_own() -> None:

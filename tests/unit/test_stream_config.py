@@ -41,6 +41,11 @@ def consumer(name: str, *macros: str, **config: Any) -> ModelNode:
     return model_node(name, config, depends_on=depends_on)
 
 
+def macro(text: str) -> Any:
+    depends_on = SimpleNamespace(macros=[STREAM_MACRO, "macro.shop.own"])
+    return SimpleNamespace(depends_on=depends_on, macro_sql=text)
+
+
 def manifest_of(*nodes: ModelNode, **macros: Any) -> Manifest:
     found = Manifest(
         nodes={node.unique_id: node for node in nodes},
@@ -163,12 +168,54 @@ def test_who_can_consume(config: dict[str, Any], kind: str, wrong: list[str]) ->
 
 
 def test_a_consumer_is_known_by_the_macros_that_it_calls() -> None:
-    own = SimpleNamespace(depends_on=SimpleNamespace(macros=[STREAM_MACRO, "macro.shop.own"]))
+    own = macro("{% macro own() %}{{ stream('people_stream') }}{% endmacro %}")
     node, other = consumer("a", "macro.shop.own"), consumer("b", "macro.shop.unknown")
     assert consumes(node, {"macro.shop.own": own})
     assert not consumes(other, {"macro.shop.own": own})
     people = stream("people_stream")
     manifest = manifest_of(people, node, **{"macro.shop.own": own})
-    assert [(n.name, [s.name for s in streams]) for n, streams in consumers(manifest)] == [
-        ("a", ["people_stream"])
-    ]
+    [found] = consumers(manifest)
+    assert (found.node.name, [s.name for s in found.streams]) == ("a", ["people_stream"])
+
+
+@pytest.mark.parametrize(
+    ("text", "expected", "is_certain"),
+    [
+        ("{{ stream('people_stream') }} {{ ref('items_stream') }}", ["people_stream"], True),
+        ("{{ stream('shop', 'items_stream') }}", ["items_stream"], True),
+        ("{{ dbt_spark_dynamic.stream(name='items_stream') }}", ["items_stream"], True),
+        ("{{ stream('other', 'items_stream') }}", [], True),
+        ("{{ stream('people_' ~ 'stream') }}", ["people_stream", "items_stream"], False),
+        (
+            "{{ stream(one) }} {{ stream('items_stream') }}",
+            ["people_stream", "items_stream"],
+            False,
+        ),
+        ("{% broken", ["people_stream", "items_stream"], False),
+    ],
+)
+def test_streams_that_are_only_read_are_not_consumed(
+    text: str, expected: list[str], is_certain: bool
+) -> None:
+    streams = stream("people_stream"), stream("items_stream")
+    depends_on = {"macros": [STREAM_MACRO], "nodes": [one.unique_id for one in streams]}
+    node = model_node("both", {}, depends_on=depends_on, raw_code=text)
+    [found] = consumers(manifest_of(*streams, node))
+    assert [one.name for one in found.streams] == expected
+    assert found.is_certain is is_certain
+    # What a record has is consumed in any case, and tells what the text does not.
+    taken = [one.consumes(streams[1], {streams[1].unique_id}) for one in [found]]
+    assert taken == [True]
+    assert found.consumes(streams[0], {}) is (is_certain and "people_stream" in expected)
+
+
+@pytest.mark.parametrize(
+    ("text", "is_certain"),
+    [("{{ stream('people_stream') }}", True), ("{{ stream(name) }}", False), ("", False)],
+)
+def test_streams_that_a_macro_of_the_project_consumes(text: str, is_certain: bool) -> None:
+    own = macro("{% macro own(name) %}" + text + "{% endmacro %}")
+    people = stream("people_stream")
+    node = consumer("a", "macro.shop.own")
+    [found] = consumers(manifest_of(people, node, **{"macro.shop.own": own}))
+    assert (found.streams, found.is_certain) == ([people], is_certain)

@@ -6,31 +6,24 @@ from typing import Final
 
 from spark_dynamic.catalog import describe_relation
 from spark_dynamic.changes import read as changes
+from spark_dynamic.changes.definition import hashes_of
 from spark_dynamic.changes.point import NOW
 from spark_dynamic.changes.points import Asking, Places, start_of
-from spark_dynamic.changes.question import ask
 from spark_dynamic.changes.read import ChangeRead, Mode, Position
 from spark_dynamic.changes.staleness import check_kept, extensions
-from spark_dynamic.changes.stream import (
-    Stream,
-    definition_hash,
-    in_streams,
-    read_stream,
-    show_stream,
-)
+from spark_dynamic.changes.stream import Stream, in_streams, read_stream, show_stream
 from spark_dynamic.changes.stream_config import StreamConfig
 from spark_dynamic.errors import EngineError
 from spark_dynamic.literals import literal
 from spark_dynamic.names import TableName
 from spark_dynamic.refresh.cycle import Cycle
-from spark_dynamic.sql.references import Unreadable
-from spark_dynamic.sql.resolve import resolve
-from spark_dynamic.warehouse import Relation, Warehouse
+from spark_dynamic.warehouse import Warehouse
 
 # Returns where a query is read in this cycle; the same for all who ask.
 EndOf = Callable[[ChangeRead], Position]
 # A stream without its start; its consumers are further on and do not need it.
 _START_LOST: Final = ("STREAM_STALE", "STREAM_COLUMNS_CHANGED")
+_ANEW: Final = "Or run the stream itself with --full-refresh: it starts anew."
 
 
 @dataclass(frozen=True)
@@ -66,14 +59,8 @@ def build_stream(
     existing = describe_relation(warehouse, request.view)
     is_view = None if existing is None else existing.view is not None
     known = read_stream(warehouse, request.view) if is_view else None
-    text_hash = definition_hash(request.read, _texts(request.read, cycle, warehouse))
-    if known is not None and known.text_hash == text_hash:
-        # Also if this engine would write another fingerprint.
-        fingerprint = known.fingerprint
-    else:
-        fingerprint = _meaning(request.read, cycle, warehouse) or text_hash
+    hashes = hashes_of(request.read, known, cycle, warehouse)
     end = end_of(request.read)
-    hashes = fingerprint, text_hash
     stream = _started(request, hashes, known, end, cycle, warehouse, places)
     query, warning = _shown(stream, end, cycle, warehouse)
     statements = show_stream(stream, query, is_view, stream == known)
@@ -125,27 +112,6 @@ def _started(
     )
 
 
-def _meaning(read: ChangeRead, cycle: Cycle, warehouse: Warehouse) -> str:
-    """Return a hash of what a query means, or nothing if only its text is known."""
-    question = ask(read, cycle, warehouse)
-    return definition_hash(read, [question.fingerprint]) if question.fingerprint else ""
-
-
-def _texts(read: ChangeRead, cycle: Cycle, warehouse: Warehouse) -> list[str]:
-    """Return the texts of a query and of all views that it reads."""
-
-    def lookup(name: TableName) -> Relation | None:
-        return cycle.catalog.relation(warehouse, name)
-
-    try:
-        return resolve(read.sql, read.schema, lookup, read.settings).texts()
-    except Unreadable as error:
-        raise EngineError(
-            "STREAM_QUERY",
-            f"What the query of a stream reads could not be found with certainty: {error}.",
-        ) from error
-
-
 def _shown(stream: Stream, end: Position, cycle: Cycle, warehouse: Warehouse) -> tuple[str, str]:
     """Return the query of the view, and what is wrong with it."""
     start, initial_rows = stream.first
@@ -156,11 +122,13 @@ def _shown(stream: Stream, end: Position, cycle: Cycle, warehouse: Warehouse) ->
     if start is None:
         return contents, ""
     try:
-        check_kept(stream.name, start, cycle, warehouse)
+        check_kept(stream.name, start, cycle, warehouse, stream.first[0])
         return changes.change_select(stream.read, start, end, cycle, warehouse, initial_rows), ""
     except EngineError as found:
         error = in_streams(found)
         if error.code not in _START_LOST:
             raise
-    why = literal(f"{error} Or run the stream itself with --full-refresh: it starts anew.")
-    return f"SELECT * FROM (\n{contents}\n) WHERE raise_error({why}) IS NULL", str(error)
+    if error.code != "STREAM_STALE" or start != stream.first[0]:
+        error = EngineError(error.code, f"{error.sentence} {_ANEW}")
+    refusal = f"raise_error({literal(str(error))}) IS NULL"
+    return f"SELECT * FROM (\n{contents}\n) WHERE {refusal}", str(error)

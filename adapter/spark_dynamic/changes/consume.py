@@ -21,6 +21,7 @@ from spark_dynamic.changes.consumption import (
     consumptions,
     write_consumption,
 )
+from spark_dynamic.changes.definition import as_it_is_now, stream_changed
 from spark_dynamic.changes.layout import shapes
 from spark_dynamic.changes.position import is_behind
 from spark_dynamic.changes.read import Position
@@ -77,21 +78,17 @@ class Batch:
             self._portions[stream.model] = self._next(stream, end, warehouse)
         return self._portions[stream.model].select
 
-    def _next(self, stream: Stream, end: Position, warehouse: Warehouse) -> Portion:
+    def _next(self, built: Stream, end: Position, warehouse: Warehouse) -> Portion:
+        stream = as_it_is_now(built, self.consumer.request.settings, self._cycle, warehouse)
         record = self.consumer.record
         last = record.streams.get(stream.model) if record else None
         start, initial_rows = (last.end, False) if last else stream.first
         if last and last.fingerprint != stream.fingerprint:
-            raise EngineError(
-                "STREAM_CHANGED",
-                f"The definition of {stream.name} is not the one that {self.table} has consumed "
-                "so far. Build the consumer again with --full-refresh, or let it go on from a "
-                "position of your choice with changes_stream_reset or changes_stream_move.",
-            )
+            raise stream_changed(built, stream, self.table)
         is_covered = False
         if start is not None:
             # First of all: versions of another log cannot be compared.
-            check_kept(stream.name, start, self._cycle, warehouse)
+            check_kept(stream.name, start, self._cycle, warehouse, stream.first[0])
             if is_behind(end, start):
                 # A stream may start later than this cycle; its first interval is then empty.
                 is_covered, end = last is not None, start

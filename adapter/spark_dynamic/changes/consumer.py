@@ -2,12 +2,12 @@
 
 import hashlib
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
 from spark_dynamic.catalog import describe_relation
-from spark_dynamic.changes.consumption import Consumption, consumptions
+from spark_dynamic.changes.consumption import Consumption, consumptions, is_consumption
 from spark_dynamic.errors import EngineError
 from spark_dynamic.frontier.record import is_empty_run
 from spark_dynamic.names import TableName
@@ -16,7 +16,7 @@ from spark_dynamic.warehouse import Commit, Relation, Warehouse
 # On the table of a consumer; without its record it is lost, never new.
 CONSUMER_PROPERTY: Final = "spark_dynamic.consumer"
 _FIRST_LOOK: Final = 30
-# The table was restored to what it was before its first consumption.
+# The table is what it was before its first consumption: restored, or built anew without one.
 _NOTHING: Final = "nothing"
 _REPLACING: Final = ("CREATE TABLE", "CREATE OR REPLACE TABLE", "REPLACE TABLE")
 
@@ -36,6 +36,8 @@ class ConsumerRequest:
     full_refresh: bool = False
     # The table has a place of its own, where its log stays when the table is dropped.
     has_location: bool = False
+    # Those of the session that change results; None if they are as the stream knows them.
+    settings: Mapping[str, str] | None = None
 
 
 @dataclass(frozen=True)
@@ -78,7 +80,7 @@ def _judge(
 ) -> Consumer:
     found = consumptions(commits)
     newest = found[0].consumption if found else None
-    effective = _effective(commits)
+    effective = _effective(commits, request.holds_last_batch)
     is_marked = relation.has_property(CONSUMER_PROPERTY, "true")
     is_lost = effective is None and (is_marked or newest is not None)
     if is_lost and newest is None:
@@ -137,11 +139,13 @@ def _whole_log(warehouse: Warehouse, table: TableName) -> list[Commit]:
         limit *= 10
 
 
-def _effective(commits: list[Commit]) -> Consumption | str | None:
+def _effective(commits: list[Commit], holds_last_batch: bool) -> Consumption | str | None:
     """Return the record that the rows of a table go by; None if it is gone.
 
     It is the newest one, unless the table was restored: then it is that of the version whose
-    rows came back, or _NOTHING if that was before the first consumption.
+    rows came back, or _NOTHING if that was before the first consumption. A table that was built
+    anew without consuming has none of the consumed rows, so that is _NOTHING, too; but one that
+    holds the last batch loses the others anyway.
     """
     known = {one.commit.version: one.consumption for one in consumptions(commits)}
     limit: int | None = None
@@ -154,6 +158,8 @@ def _effective(commits: list[Commit]) -> Consumption | str | None:
             limit = _restored_version(commit)
             if limit is None:
                 return None
+        if known and not holds_last_batch and _is_built_anew(commit):
+            return _NOTHING
     return _NOTHING if known and commits[-1].version == 0 else None
 
 
@@ -164,6 +170,14 @@ def _restored_version(commit: Commit) -> int | None:
     """
     version = commit.parameters.get("version") or ""
     return int(version) if version.isdecimal() else None
+
+
+def _is_built_anew(commit: Commit) -> bool:
+    """Tell whether a commit made a table without consuming.
+
+    A consumption that another version has written down is one, even if it cannot be read.
+    """
+    return commit.operation.startswith(_REPLACING) and not is_consumption(commit.user_metadata)
 
 
 def _was_emptied(commits: list[Commit], record: Commit | None) -> bool:

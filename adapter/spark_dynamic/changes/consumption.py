@@ -73,9 +73,14 @@ def write_consumption(consumption: Consumption) -> str:
     return as_metadata({_KEY: _FORMAT, **body})
 
 
+def is_consumption(metadata: str | None) -> bool:
+    """Tell whether a commit's metadata is a consumption, of whatever version."""
+    return bool(metadata) and _KEY in str(metadata)
+
+
 def read_consumption(metadata: str | None) -> Consumption | None:
     """Return the consumption that a commit's metadata holds, if it is one that we can read."""
-    if not metadata or _KEY not in metadata:
+    if not metadata or not is_consumption(metadata):
         return None
     try:
         body: dict[str, Any] = json.loads(metadata)

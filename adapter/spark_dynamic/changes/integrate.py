@@ -155,7 +155,13 @@ def _first_by_number(
     places: Sequence[str],
     gone: str,
 ) -> str:
-    by = ", ".join(f"{sql} DESC" for sql in [*map(quote, places), gone] if sql)
+    # A row without an order is known by its hash, if there is one.
+    ordered = [quote(column.name) for column in columns if _is_ordered(column.type)]
+    others = [column for column in columns if not _is_ordered(column.type)]
+    hashed = [(quote(c.name), c.type) for c in others if _has_hash(c.type)]
+    hashes = row_hash(hashed) if hashed else ()
+    values = [sql for sql in [*map(quote, places), gone, *ordered, *hashes] if sql]
+    by = ", ".join(f"{sql} DESC" for sql in dict.fromkeys(values))
     ranked = (
         f"SELECT *, row_number() OVER (PARTITION BY {', '.join(map(quote, key))} ORDER BY {by}) "
         f"AS {_PLACE} FROM {changelog}"
@@ -167,12 +173,17 @@ def _first_by_number(
 
 def _is_ordered(type: str) -> bool:
     """Tell whether values of a type can be compared, and told apart where they are equal."""
+    # To tell arrays apart would take a function of their elements, which plans do not have.
+    is_one = "map<" not in type and (_is_exact(type) or "array<" not in type)
+    return is_one and _has_hash(type)
+
+
+def _has_hash(type: str) -> bool:
     try:
         row_hash([("", type)])
     except NotIncremental:
         return False
-    # To tell arrays apart would take a function of their elements, which plans do not have.
-    return "map<" not in type and (_is_exact(type) or "array<" not in type)
+    return True
 
 
 def _is_exact(type: str) -> bool:

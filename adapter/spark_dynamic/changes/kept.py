@@ -1,4 +1,4 @@
-"""Can a version still be read? One answer for points, positions, intervals and streams.
+"""Can a version still be read? One answer for points, positions, streams and refreshes.
 
 A version is made of files, and those that a later commit replaces are kept for the table's
 retention after that commit. So a version can be read for as long after it was replaced,
@@ -7,15 +7,20 @@ version instead, and is switched off on our connections.
 """
 
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
+from typing import Final
 
-from spark_dynamic.changes.retention import readable_since, retention_of
+from spark_dynamic.changes.retention import retention_of
 from spark_dynamic.errors import EngineError
 from spark_dynamic.frontier.history import Effect, effect
 from spark_dynamic.frontier.record import Pin
 from spark_dynamic.names import TableName
 from spark_dynamic.refresh.cycle import Cycle
 from spark_dynamic.warehouse import Commit, Warehouse
+
+# VACUUM goes by when a file was replaced, which is a little before the commit that did it; and
+# some time passes until a statement runs.
+_MARGIN: Final = timedelta(hours=1)
 
 
 def lost_at(pin: Pin, cycle: Cycle, warehouse: Warehouse) -> datetime | None:
@@ -34,6 +39,16 @@ def is_kept(pin: Pin, cycle: Cycle, warehouse: Warehouse) -> bool:
     """Tell whether the rows of a version can be read, and all changes after it."""
     moment = lost_at(pin, cycle, warehouse)
     return moment is None or moment > cycle.data_timestamp
+
+
+def is_safe(table: TableName, version: int, cycle: Cycle, warehouse: Warehouse) -> bool:
+    """Tell whether a version can be read with time to spare: for those who have another way."""
+    commit = cycle.commit_at(warehouse, table, version)
+    if commit is None:
+        return False
+    moment = lost_at(Pin(table, "", version, commit.timestamp), cycle, warehouse)
+    margin = min(_MARGIN, retention_of(cycle.catalog.relation(warehouse, table)) / 10)
+    return moment is None or moment - margin > cycle.data_timestamp
 
 
 def check_kept_rows(pin: Pin, cycle: Cycle, warehouse: Warehouse) -> None:
@@ -64,8 +79,8 @@ def lasting(pin: Pin, cycle: Cycle, warehouse: Warehouse, until: int | None = No
     if version <= pin.version:
         return pin
     commit = cycle.commit_at(warehouse, pin.table, version)
-    assert commit is not None
-    return replace(pin, version=version, committed_at=commit.timestamp)
+    # A log that was cleaned does not tell.
+    return replace(pin, version=version, committed_at=commit.timestamp) if commit else pin
 
 
 def _following(pin: Pin, cycle: Cycle, warehouse: Warehouse) -> Commit | None:
@@ -77,10 +92,12 @@ def _following(pin: Pin, cycle: Cycle, warehouse: Warehouse) -> Commit | None:
 
 def available(table: TableName, cycle: Cycle, warehouse: Warehouse) -> tuple[datetime, Commit]:
     """Return the earliest moment at which a table can be read, and its version then."""
-    relation = cycle.catalog.relation(warehouse, table)
-    since = readable_since(relation, cycle.data_timestamp)
-    history = cycle.catalog.history(warehouse, table, since=0)
-    for commit in history:
-        if commit.timestamp <= since:
-            return since, commit
-    return history[-1].timestamp, history[-1]
+    kept_for = retention_of(cycle.catalog.relation(warehouse, table))
+    oldest, *earlier = cycle.catalog.history(warehouse, table, since=0)
+    for commit in earlier:
+        # What was replaced too long ago is gone, and so is all that was before.
+        is_gone = oldest.timestamp + kept_for <= cycle.data_timestamp
+        if is_gone and effect(oldest) is not Effect.NOTHING:
+            break
+        oldest = commit
+    return oldest.timestamp, oldest

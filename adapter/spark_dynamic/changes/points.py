@@ -1,5 +1,6 @@
 """Points in time, and the position that a query has there."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Protocol
@@ -21,7 +22,8 @@ from spark_dynamic.clock import stamp
 from spark_dynamic.config_values import Expected
 from spark_dynamic.duration import parse_duration
 from spark_dynamic.errors import EngineError
-from spark_dynamic.frontier.cut import Cut, Waiting
+from spark_dynamic.frontier.cut import Cut, Upstream, Waiting
+from spark_dynamic.frontier.history import records
 from spark_dynamic.frontier.record import Pin, Record
 from spark_dynamic.names import TableName
 from spark_dynamic.refresh.analyse import Analysis
@@ -55,18 +57,13 @@ def position_at(
     """
     analysis = sources_of(read, cycle, warehouse)
     moment = min(moment, cycle.data_timestamp)
-    upstreams = [
-        replace(
-            upstream,
-            records=tuple(r for r in upstream.records if r.record.data_timestamp <= moment),
-        )
-        for upstream in analysis.upstreams
-    ]
-    if len(upstreams) == 1 and not analysis.bases and upstreams[0].records:
-        # It needs to agree with nothing else.
-        cut: Cut | Waiting = Cut(moment, {}, {upstreams[0].storage: upstreams[0].records[0]})
-    else:
-        cut = cycle.cut(warehouse, analysis.bases, upstreams, now=moment, own=record)
+    cut: Cut | Waiting = Waiting(())
+    if moment == cycle.data_timestamp:
+        # The newest refreshes will do, mostly, and are at hand.
+        cut = _cut(moment, analysis, analysis.upstreams, cycle, warehouse, record)
+    if isinstance(cut, Waiting):
+        upstreams = [_with_all_refreshes(one, cycle, warehouse) for one in analysis.upstreams]
+        cut = _cut(moment, analysis, upstreams, cycle, warehouse, record)
     if isinstance(cut, Waiting):
         raise EngineError(
             "NO_COMMON_POINT",
@@ -80,6 +77,31 @@ def position_at(
     for table, taken in cut.upstreams.items():
         found[table] = pin_of_commit(table, taken.commit, cycle, warehouse)
     return found
+
+
+def _cut(
+    moment: datetime,
+    analysis: Analysis,
+    upstreams: Iterable[Upstream],
+    cycle: Cycle,
+    warehouse: Warehouse,
+    record: Record | None,
+) -> Cut | Waiting:
+    """Choose the newest cut up to a moment."""
+    by_then = [
+        replace(one, records=tuple(r for r in one.records if r.record.data_timestamp <= moment))
+        for one in upstreams
+    ]
+    if len(by_then) == 1 and not analysis.bases and by_then[0].records:
+        # It needs to agree with nothing else.
+        return Cut(moment, {}, {by_then[0].storage: by_then[0].records[0]})
+    return cycle.cut(warehouse, analysis.bases, by_then, now=moment, own=record)
+
+
+def _with_all_refreshes(upstream: Upstream, cycle: Cycle, warehouse: Warehouse) -> Upstream:
+    """Return a dynamic table with all refreshes that its log has; an analysis has the newest."""
+    commits = cycle.catalog.history(warehouse, upstream.storage, since=0)
+    return replace(upstream, records=tuple(records(commits)))
 
 
 @dataclass(frozen=True)
@@ -261,7 +283,8 @@ def _earliest(
     for upstream in analysis.upstreams:
         # A refresh is named by its data timestamp, which is earlier than its commit.
         kept = available(upstream.storage, cycle, warehouse)[1].version
-        stamps = [r.record.data_timestamp for r in upstream.records if r.commit.version >= kept]
+        refreshes = _with_all_refreshes(upstream, cycle, warehouse).records
+        stamps = [r.record.data_timestamp for r in refreshes if r.commit.version >= kept]
         found = [(m, t) for m, t in found if t != upstream.storage]
         if stamps:
             found.append((min(stamps), upstream.storage))

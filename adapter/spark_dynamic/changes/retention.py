@@ -4,16 +4,12 @@ import re
 from datetime import datetime, timedelta
 from typing import Final
 
-from spark_dynamic.frontier.record import Pin
-from spark_dynamic.refresh.cycle import Cycle
-from spark_dynamic.warehouse import Relation, Warehouse
+from spark_dynamic.warehouse import Relation
 
 FILES: Final = "delta.deletedFileRetentionDuration"
 LOG: Final = "delta.logRetentionDuration"
 _DEFAULTS: Final = {FILES: timedelta(days=7), LOG: timedelta(days=30)}
 _INTERVAL: Final = re.compile(r"(\d+)\s+(second|minute|hour|day|week|month)s?", re.IGNORECASE)
-# Some time passes until a statement runs.
-_MARGIN: Final = timedelta(hours=1)
 _MONTH: Final = timedelta(days=30)
 
 
@@ -40,14 +36,5 @@ def _part(number: int, unit: str) -> timedelta:
 
 
 def readable_since(relation: Relation | None, now: datetime) -> datetime:
-    """Return the moment from which on a table's versions can be read."""
+    """Return the moment from which on a table has kept what was replaced."""
     return now - retention_of(relation)
-
-
-def is_readable(pin: Pin, cycle: Cycle, warehouse: Warehouse) -> bool:
-    """Tell whether Delta still lets a version be read; the newest one it always does."""
-    if cycle.catalog.history(warehouse, pin.table)[0].version == pin.version:
-        return True
-    relation = cycle.catalog.relation(warehouse, pin.table)
-    margin = min(_MARGIN, retention_of(relation) / 10)
-    return pin.committed_at > readable_since(relation, cycle.data_timestamp) + margin

@@ -239,7 +239,7 @@ def _work(plan: Plan, cycle: Cycle, warehouse: Warehouse) -> Work:
         refresh=next_number(plan, cycle),
         intervals=found,
         versions=cut.versions(),
-        beyond_travel=beyond_travel(record, plan.analysis, found, cycle, warehouse),
+        beyond_travel=beyond_travel(found, cycle, warehouse),
         rows_changed=inserted,
         rows_touched=sum(touched.values()) if touched.keys() == found.keys() else None,
         rows_stored=lambda: cycle.rows(warehouse, plan.storage, stored.version),

@@ -1,12 +1,12 @@
 """The interval of each changed source: from what the record saw to what the cut shows."""
 
-from collections.abc import Collection, Iterable, Mapping, Set
+from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass
 
 from spark_dynamic.apply.storage import generations, storage_name
 from spark_dynamic.changes.feed_reach import feed_reaches
 from spark_dynamic.changes.interval import Interval, Kind, kind_of
-from spark_dynamic.changes.retention import is_readable
+from spark_dynamic.changes.kept import is_safe, lasting
 from spark_dynamic.frontier.cut import Cut, Upstream
 from spark_dynamic.frontier.history import between, changes_rows, records, rows_changed
 from spark_dynamic.frontier.record import Pin, Record, Recorded
@@ -70,17 +70,25 @@ def intervals(
         pin = record.pin_of(table)
         assert pin is not None
         new = cut.pins[table].version
-        found[table] = interval_between(table, pin.version, new, cycle, warehouse)
+        old = _lasting(pin, new, cycle, warehouse)
+        found[table] = interval_between(table, old, new, cycle, warehouse)
     for upstream in analysis.upstreams:
         then = seen(record, upstream, cycle, warehouse)
         assert then is not None
-        table, old = upstream.storage, then.recorded.commit.version
-        new = cut.upstreams[table].commit.version
+        table, commit = upstream.storage, then.recorded.commit
+        old, new = commit.version, cut.upstreams[table].commit.version
         if then.table == table:
+            pin = Pin(table, "", old, commit.timestamp)
+            old = _lasting(pin, new, cycle, warehouse)
             found[table] = interval_between(table, old, new, cycle, warehouse)
         else:
             found[table] = Interval(table, old, new, Kind.REWRITE, then.table)
     return {table: interval for table, interval in found.items() if interval is not None}
+
+
+def _lasting(pin: Pin, new: int, cycle: Cycle, warehouse: Warehouse) -> int:
+    """Return the last version before a new one that has the rows of a pin, and keeps its files."""
+    return new if pin.version == new else lasting(pin, cycle, warehouse, until=new).version
 
 
 def interval_between(
@@ -116,24 +124,14 @@ def rows_touched(
 
 
 def beyond_travel(
-    record: Record,
-    analysis: Analysis,
-    changed: Collection[TableName],
-    cycle: Cycle,
-    warehouse: Warehouse,
+    found: Mapping[TableName, Interval], cycle: Cycle, warehouse: Warehouse
 ) -> frozenset[TableName]:
-    """Return the changed sources whose old version is too old to be read as it was.
+    """Return the changed sources whose old version may be gone.
 
     Of the others it is never read: it is the new one.
     """
-    old = {pin.table: pin for pin in record.frontier if pin.table in analysis.bases}
-    for upstream in analysis.upstreams:
-        then = seen(record, upstream, cycle, warehouse)
-        if then is not None:
-            commit = then.recorded.commit
-            old[upstream.storage] = Pin(then.table, "", commit.version, commit.timestamp)
     return frozenset(
         table
-        for table, pin in old.items()
-        if table in changed and not is_readable(pin, cycle, warehouse)
+        for table, interval in found.items()
+        if not is_safe(interval.old_table or table, interval.old, cycle, warehouse)
     )

@@ -19,6 +19,26 @@ from spark_dynamic.refresh.cycle import Cycle
 from spark_dynamic.warehouse import Warehouse
 
 COLUMNS = "id, change_action"
+# What consumers of both streams get first, and after `change_sources`.
+FIRST = [
+    ("customers_stream", 10, "INSERT"),
+    ("customers_stream", 20, "INSERT"),
+    ("orders_stream", 1, "INSERT"),
+    ("orders_stream", 2, "INSERT"),
+    ("orders_stream", 3, "INSERT"),
+]
+SECOND = [
+    ("customers_stream", 30, "INSERT"),
+    ("orders_stream", 1, "DELETE"),
+    ("orders_stream", 4, "INSERT"),
+]
+BOTH = sorted(FIRST + SECOND)
+
+
+def change_sources(spark: FakeSpark) -> None:
+    spark.write("shop.orders").append((4, 20, 1))
+    spark.write("shop.orders").delete((1, 10, 5))
+    spark.write("shop.customers").append((30, "c"))
 
 
 def select_of_changes(

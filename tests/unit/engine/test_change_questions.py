@@ -127,16 +127,17 @@ def test_a_point_whose_files_may_be_gone_is_too_old(shop: Shop) -> None:
         shop.spark.tick(seconds)
         shop.spark.write("shop.orders").append((4, 20, 1))
     shop.spark.tick(60)
-    # Version 2 stood eight days long: it was still there seven days ago.
+    # Version 2 stood eight days long, and was replaced just now.
     with pytest.raises(EngineError, match="POINT_TOO_OLD.*version 2 of shop.orders"):
         at(shop, 1)
     assert at(shop, 1, "at_least") == {"orders": 2}
-    assert at(shop, "6 days") == {"orders": 2}
+    assert at(shop, "6 days") == at(shop, "8 days") == {"orders": 2}
+    earlier = f"{8 * 24 * 60 + 30} minutes"
     with pytest.raises(EngineError, match="POINT_TOO_OLD"):
-        at(shop, "8 days")
+        at(shop, earlier)
     kept = {"delta.deletedFileRetentionDuration": "interval 30 days"}
     shop.spark.table("shop.orders").properties.update(kept)
-    assert at(shop, 1) == {"orders": 1}
+    assert at(shop, 1) == at(shop, earlier) == {"orders": 1}
     assert at(shop, "8 days") == {"orders": 2}
 
 

@@ -96,6 +96,31 @@ def test_values_without_an_order_need_a_window(type: str) -> None:
         plan_of(type)
 
 
+def test_of_rows_at_one_place_without_an_order_the_hash_decides() -> None:
+    log = (*LOG, Column("m", "map<string,int>"), Column("v", "variant"))
+    sql = latest("log", log, ["id"], ["sent"], "kind = 'closed'", log)
+    order = sql.partition("ORDER BY ")[2].partition(") AS __dyn_place")[0]
+    ordered = (
+        "`sent` DESC, coalesce(kind = 'closed', false) DESC, `id` DESC, `kind` DESC, `n` DESC"
+    )
+    assert order.startswith(f"{ordered}, xxhash64(0, ")
+    # Both halves of the hash; a variant has none.
+    assert order.count("xxhash64(") == 2 and "map_keys(`m`)" in order and "`v`" not in order
+
+
+def test_rows_at_one_place_are_the_same_row_however_they_are_read() -> None:
+    log = (*LOG[:2], Column("f", "array<double>"))
+    sql = latest("log", log, ["id"], ["sent"], "", log)
+    rows = [(1, 1, [value, 1.0]) for value in (0.0, -0.0, 2.5, 7.0)]
+    found = set()
+    for turn in range(4):
+        duck = duckdb.connect()
+        duck.execute("create table log (id int, sent int, f double[])")
+        duck.executemany("insert into log values (?, ?, ?)", rows[turn:] + rows[:turn])
+        found |= {str(row) for row in duck.execute(duck_text(sql)).fetchall()}
+    assert len(found) == 1
+
+
 def test_a_key_that_is_equal_and_looks_different_is_that_of_the_last_row() -> None:
     log = (Column("name", "string collate UTF8_LCASE"), Column("sent", "int"))
     sql = latest("log", log, ["name"], ["sent"], "", log)

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from fake_shop import SETTINGS, Shop, small_shop
 
+from spark_dynamic.changes.kept import available
 from spark_dynamic.changes.points import Asking, position_of
 from spark_dynamic.changes.read import ChangeRead, Mode, Position, change_select, position_now
 from spark_dynamic.changes.staleness import check_kept, stale_at
@@ -85,3 +86,32 @@ def test_files_that_are_written_anew_take_no_rows_away(shop: Shop) -> None:
     assert left is not None and left > cycle.data_timestamp + timedelta(days=6)
     found = select(shop, read_of(DISTINCT), since=1, initial_rows=True)
     assert "VERSION AS OF 3" in found and "VERSION AS OF 1" not in found
+
+
+def test_a_table_that_did_not_change_is_there_at_every_moment(shop: Shop) -> None:
+    """Made 30 days ago, changed 10 days ago for the last time, and files are kept for 7."""
+    shop.spark.tick(10 * DAY)
+    cycle = shop.open_cycle()
+
+    def version(since: Any, sql: str) -> int:
+        [pin] = position_of(Asking("since", since), read_of(sql), cycle, shop.session).values()
+        return pin.version
+
+    for since in ("8 days", "29 days", 0):
+        assert version(since, "select id from shop.customers") == 0
+    assert version("9 days", "select id from shop.orders") == 1
+    # What was before the change is gone.
+    with pytest.raises(EngineError, match="POINT_TOO_OLD.*because of shop.orders"):
+        version("11 days", "select id from shop.orders")
+
+
+def test_the_earliest_point_is_the_oldest_version_that_is_kept(shop: Shop) -> None:
+    cycle = shop.open_cycle()
+    # Replaced today, so it is there from the day on which it was made.
+    moment, commit = available(ORDERS, cycle, shop.session)
+    assert commit.version == 0 and moment == commit.timestamp
+    for _ in range(2):
+        shop.spark.write("shop.orders").optimize()
+    shop.spark.tick(8 * DAY)
+    moment, commit = available(ORDERS, shop.open_cycle(), shop.session)
+    assert commit.version == 1 and moment == commit.timestamp

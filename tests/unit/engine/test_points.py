@@ -11,7 +11,9 @@ from spark_dynamic.changes.asked import ChangeRead, Mode, Position
 from spark_dynamic.changes.point import OtherPosition
 from spark_dynamic.changes.points import Asking, position_of, start_of
 from spark_dynamic.changes.read import position_now
+from spark_dynamic.clock import stamp
 from spark_dynamic.errors import EngineError
+from spark_dynamic.frontier.history import records
 from spark_dynamic.names import TableName
 from spark_dynamic.refresh.cycle import Cycle
 
@@ -137,3 +139,45 @@ def test_the_cut_has_what_a_model_of_its_run_left(shop: Shop) -> None:
     # Also where it is read beside the dynamic table.
     both = "select o.id from shop.orders o join shop.totals t on o.customer = t.customer"
     assert at(shop, {"dynamic_table": "totals"}, sql=both) == {"orders": 1, "totals__dyn": 0}
+
+
+def often_refreshed(**models: str) -> Shop:
+    """Return a shop in which a dynamic table, the first of these, was refreshed many times."""
+    shop = small_shop(**models)
+    shop.spark.table("shop.orders").properties["delta.enableChangeDataFeed"] = "true"
+    shop.run()
+    for number in range(25):
+        shop.spark.write("shop.orders").append((100 + number, 20, 1))
+        shop.run(next(iter(models)))
+    return shop
+
+
+TOTALS = "select * from shop.totals"
+PLAIN = "select id, amount from shop.orders"
+
+
+@pytest.mark.parametrize("bound", ["strict", "at_least"])
+def test_a_moment_is_found_however_many_refreshes_ago_it_was(bound: str) -> None:
+    shop = often_refreshed(totals=PLAIN)
+    then = records(shop.storage("totals").commits)[-3]
+    moment = stamp(then.record.data_timestamp)
+    assert at(shop, moment, bound, sql=TOTALS) == {"totals__dyn": then.commit.version}
+    with pytest.raises(EngineError, match="POINT_TOO_OLD"):
+        at(shop, "2020-01-01", sql=TOTALS)
+    assert at(shop, "2020-01-01", "at_least", sql=TOTALS) == {"totals__dyn": 0}
+
+
+def test_the_cut_of_a_dynamic_table_that_another_has_long_left_behind() -> None:
+    shop = often_refreshed(totals=PLAIN, other="select id from shop.orders")
+    assert at(shop, {"dynamic_table": "other"}, sql=TOTALS) == {"totals__dyn": 0}
+    # Read together they are where the slower one is.
+    both = "select t.id from shop.totals t join shop.other o on t.id = o.id"
+    assert at(shop, "now", sql=both) == {"totals__dyn": 0, "other__dyn": 0}
+
+
+def test_now_needs_the_newest_refreshes_alone() -> None:
+    shop = often_refreshed(totals=PLAIN)
+    before = len(shop.spark.log)
+    assert at(shop, "now", sql=TOTALS) == {"totals__dyn": 25}
+    asked = [sql for sql in shop.spark.log[before:] if sql.startswith("DESCRIBE HISTORY")]
+    assert asked == ["DESCRIBE HISTORY `shop`.`totals__dyn`"]

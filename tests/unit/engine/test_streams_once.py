@@ -1,4 +1,4 @@
-"""Each change arrives in each consumer exactly once: killed, refused, raced, restored."""
+"""Each change arrives in each consumer exactly once: killed, refused, raced, moved."""
 
 from contextlib import suppress
 from copy import deepcopy
@@ -7,8 +7,17 @@ from typing import Any
 
 import pytest
 from fake_delta import APPLICATION, METADATA, TRANSACTION
-from fake_streams import StreamShop, StreamWarehouse, position, select_of_changes
-from fake_warehouse import FakeSpark, Killed
+from fake_streams import (
+    BOTH,
+    FIRST,
+    SECOND,
+    StreamShop,
+    StreamWarehouse,
+    change_sources,
+    position,
+    select_of_changes,
+)
+from fake_warehouse import Killed
 
 from spark_dynamic.changes import read as changes
 from spark_dynamic.changes.consume import moved
@@ -16,34 +25,13 @@ from spark_dynamic.changes.consumer import CONSUMER_PROPERTY, ConsumerRequest, r
 from spark_dynamic.changes.consumption import consumptions
 from spark_dynamic.changes.stream import read_stream, show_stream
 from spark_dynamic.errors import EngineError, WarehouseError
-from spark_dynamic.frontier.record import empty_run_mark
 from spark_dynamic.names import TableName
-
-FIRST = [
-    ("customers_stream", 10, "INSERT"),
-    ("customers_stream", 20, "INSERT"),
-    ("orders_stream", 1, "INSERT"),
-    ("orders_stream", 2, "INSERT"),
-    ("orders_stream", 3, "INSERT"),
-]
-SECOND = [
-    ("customers_stream", 30, "INSERT"),
-    ("orders_stream", 1, "DELETE"),
-    ("orders_stream", 4, "INSERT"),
-]
-BOTH = sorted(FIRST + SECOND)
 
 
 @pytest.fixture(autouse=True)
 def changes_by_comparison(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(changes, "change_select", select_of_changes)
     monkeypatch.setattr(changes, "position_now", position)
-
-
-def change_sources(spark: FakeSpark) -> None:
-    spark.write("shop.orders").append((4, 20, 1))
-    spark.write("shop.orders").delete((1, 10, 5))
-    spark.write("shop.customers").append((30, "c"))
 
 
 @pytest.fixture
@@ -249,39 +237,6 @@ def test_a_stream_that_is_left_out_for_a_while_loses_nothing(changed: StreamShop
     assert changed.rows("one") == BOTH
 
 
-def test_a_restored_table_goes_on_from_where_it_was(changed: StreamShop) -> None:
-    changed.run("one")
-    table = changed.spark.table("shop.one")
-    restore = {"version": "0"}
-    table.commit(changed.spark.tick(), "RESTORE", table.at(0), {}, restore)
-    changed.run("one")
-    assert changed.rows("one") == BOTH
-    table.commit(changed.spark.tick(), "RESTORE", table.at(0), {}, {"timestamp": "2026-01-01"})
-    with pytest.raises(EngineError, match="STREAM_POSITION_LOST"):
-        changed.run("one")
-
-
-def test_a_build_that_consumes_nothing_makes_the_next_one_begin_anew(changed: StreamShop) -> None:
-    table = changed.spark.table("shop.one")
-    emptied = type(table.newest)(table.newest.columns, ())
-    settings = {METADATA: empty_run_mark()}
-    table.commit(
-        changed.spark.tick(), "CREATE OR REPLACE TABLE AS SELECT", emptied, settings, {}, {}
-    )
-    changed.run("one")
-    assert changed.rows("one") == [row for row in BOTH if row[1] != 1]
-
-
-def test_a_table_holds_just_the_last_batch() -> None:
-    shop = StreamShop(holds_last_batch=True)
-    shop.run("one")
-    change_sources(shop.spark)
-    shop.run("one")
-    assert shop.rows("one") == SECOND
-    shop.run("one")
-    assert shop.rows("one") == []
-
-
 def test_a_stream_with_a_start_begins_there(new: StreamShop) -> None:
     session = StreamWarehouse(new.spark)
     read = new.stream("orders").read
@@ -315,47 +270,6 @@ def test_positions_are_moved_and_forgotten_by_a_commit_of_their_own(changed: Str
     changed.run("one")
     ids = [row[1] for row in changed.rows("one") if row[0] == "orders_stream"]
     assert sorted(ids) == [1, 2, 2, 3, 3, 4]
-
-
-def test_a_stale_stream_says_what_to_do(changed: StreamShop) -> None:
-    lost, late = deepcopy(changed), deepcopy(changed)
-    lost.spark.table("shop.orders").forget_before(1)
-    with pytest.raises(EngineError, match="STREAM_STALE.*--full-refresh"):
-        lost.run("one")
-    late.spark.tick(timedelta(days=8).total_seconds())
-    with pytest.raises(EngineError, match="STREAM_STALE.*max_retention_extension"):
-        late.run("one")
-    late.spark.table("shop.orders").properties["delta.deletedFileRetentionDuration"] = (
-        "interval 2 weeks"
-    )
-    with pytest.raises(EngineError, match="STREAM_STALE.*shop.customers"):
-        late.run("one")
-    changed.run("one")
-    changed.spark.tick(timedelta(days=100).total_seconds())
-    # Nothing has changed since, so nothing is lost.
-    changed.run("one")
-    assert changed.rows("one") == BOTH
-
-
-def test_a_source_that_was_made_anew_is_no_source_that_is_behind(changed: StreamShop) -> None:
-    changed.run("one")
-    changed.spark.drop("shop.orders")
-    orders = {"id": "bigint", "customer": "bigint", "amount": "bigint"}
-    changed.spark.create("shop.orders", orders, (9, 9, 9))
-    with pytest.raises(EngineError, match="STREAM_STALE.*made anew"):
-        changed.run("one")
-
-
-def test_sources_keep_their_changes_as_long_as_is_allowed(new: StreamShop) -> None:
-    session, month = StreamWarehouse(new.spark), timedelta(days=60)
-    stream = new.stream("orders", max_retention_extension=month)
-    for _ in range(2):
-        new.consume("one", session, new.shop.open_cycle(), streams=[stream])
-    orders = new.spark.table("shop.orders")
-    longer = f"interval {int(month.total_seconds())} seconds"
-    assert orders.properties["delta.deletedFileRetentionDuration"] == longer
-    assert orders.properties["delta.logRetentionDuration"] == longer
-    assert [c.operation for c in orders.commits].count("SET TBLPROPERTIES") == 1
 
 
 def test_a_stream_is_kept_in_the_properties_of_its_view(new: StreamShop) -> None:

@@ -1,8 +1,15 @@
 """Streams and their consumers in a dbt project, and what is wrong with them at parse time."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from dbt.adapters.spark_dynamic.stream_calls import (
+    STREAM_MACRO,
+    is_named,
+    named_streams,
+    reached_macros,
+)
 from spark_dynamic.config_values import ConfigProblem
 
 if TYPE_CHECKING:
@@ -10,26 +17,32 @@ if TYPE_CHECKING:
 
 STREAM: Final = "changes_stream"
 CONSUMERS: Final = ("incremental", "table", "snapshot")
-_MACRO: Final = "macro.dbt_spark_dynamic.stream"
 _STRATEGIES: Final = (None, "append", "merge")
+
+
+@dataclass(frozen=True)
+class Consuming:
+    """A node that consumes, and which streams."""
+
+    node: Any
+    streams: list[Any]
+    # Whether it consumes all of these; it may only read some of them.
+    is_certain: bool
+
+    def consumes(self, stream: Any, taken: Collection[str] | None) -> bool:
+        """Tell whether a stream is consumed; `taken` are those of its record, if it has one."""
+        if taken is not None and stream.unique_id in taken:
+            return True
+        return stream in self.streams and (self.is_certain or taken is None)
 
 
 def consumes(node: Any, macros: Mapping[str, Any]) -> bool:
     """Tell whether a node calls `stream()`, itself or through macros of the project."""
-    seen: set[str] = set()
-    waiting = list(getattr(node.depends_on, "macros", ()))
-    while waiting:
-        name = waiting.pop()
-        if name == _MACRO:
-            return True
-        if name not in seen and name in macros:
-            seen.add(name)
-            waiting += macros[name].depends_on.macros
-    return False
+    return STREAM_MACRO in reached_macros(node, macros)
 
 
-def consumers(manifest: "Manifest") -> Iterator[tuple[Any, list[Any]]]:
-    """Yield the enabled nodes that consume, each with the streams that it depends on."""
+def consumers(manifest: "Manifest") -> Iterator[Consuming]:
+    """Yield the enabled nodes that consume."""
     for _, node in sorted(manifest.nodes.items()):
         kind = str(node.resource_type)
         if kind not in ("model", "snapshot") or not node.config.enabled:
@@ -38,7 +51,11 @@ def consumers(manifest: "Manifest") -> Iterator[tuple[Any, list[Any]]]:
             continue
         depends_on: Any = node.depends_on
         read = (manifest.nodes.get(unique_id) for unique_id in depends_on.nodes)
-        yield node, [one for one in read if one is not None and is_stream(one)]
+        streams = [one for one in read if one is not None and is_stream(one)]
+        names = named_streams(node, manifest.macros)
+        if names is not None:
+            streams = [one for one in streams if is_named(one, names)]
+        yield Consuming(node, streams, names is not None)
 
 
 def is_stream(node: Any) -> bool:

@@ -1,5 +1,6 @@
 """Operations on streams: where everybody is, and how to put a consumer elsewhere."""
 
+from collections.abc import Collection
 from typing import TYPE_CHECKING, Any
 
 import agate
@@ -8,11 +9,14 @@ from dbt_common.exceptions import DbtRuntimeError
 from dbt.adapters.spark_dynamic.dynamic_tables import DynamicTables
 from dbt.adapters.spark_dynamic.errors import reported
 from dbt.adapters.spark_dynamic.operations import text_table
-from dbt.adapters.spark_dynamic.stream_positions import StreamPositions, name_of
+from dbt.adapters.spark_dynamic.stream_models import Consuming
+from dbt.adapters.spark_dynamic.stream_positions import StreamPositions, name_of, named
 from dbt.adapters.spark_dynamic.warehouse import DbtWarehouse
 from spark_dynamic.changes import read as changes
 from spark_dynamic.changes.consume import moved
+from spark_dynamic.changes.consumer import Consumer
 from spark_dynamic.changes.consumption import Consumption, Taken
+from spark_dynamic.changes.kept import lasting
 from spark_dynamic.changes.kept_consumptions import keep
 from spark_dynamic.changes.point import Point, read_point
 from spark_dynamic.changes.points import Asking, start_of
@@ -44,35 +48,57 @@ class StreamOperations:
     def status(self, stream: str | None) -> agate.Table:
         """Return a line for each stream and consumer of it."""
         cycle, warehouse = self._tables.look()
-        consumers = self._positions.consumers()
+        known = [(one, self._found(one.node, warehouse)) for one in self._positions.consumers()]
         rows = []
         for node in self._positions.streams(stream):
-            reading = [one for one, streams in consumers if node in streams]
-            for consumer in reading or [None]:
-                rows.append(self._line(node, consumer, cycle, warehouse))
+            reading: list[tuple[str, Consumer | Exception | None]] = [
+                (str(name_of(consuming.node)), found)
+                for consuming, found in known
+                if consuming.consumes(node, _taken_by(found))
+            ]
+            for name, found in reading or [("-", None)]:
+                rows.append([str(name_of(node)), name, *self._line(node, found, cycle, warehouse)])
         return text_table(_COLUMNS, rows)
 
-    def _line(self, node: Any, consumer: Any, cycle: Cycle, warehouse: DbtWarehouse) -> list[str]:
-        shown = [str(name_of(node)), str(name_of(consumer)) if consumer else "-"]
+    def _found(self, node: Any, warehouse: DbtWarehouse) -> Consumer | Exception:
+        """Return what is there of a consumer, or what is wrong with it."""
         try:
-            stream = self._positions.stream(node, warehouse)
-            if consumer is None:
-                return [*shown, "no consumer", *self._at(stream.start, None, cycle, warehouse)]
-            record = self._positions.consumer(consumer, warehouse).record
-            taken = record.streams.get(stream.model) if record else None
-            if taken is None:
-                return [*shown, _NOW_ROW, *self._at(stream.first[0], None, cycle, warehouse)]
-            state = self._state(stream, taken, cycle, warehouse)
-            return [*shown, state, *self._at(taken.end, taken, cycle, warehouse)]
+            return self._positions.consumer(node, warehouse)
         except (EngineError, WarehouseError) as error:
-            return [*shown, str(error).splitlines()[0], "", "", "", ""]
+            return error
+
+    def _line(
+        self,
+        node: Any,
+        consumer: Consumer | Exception | None,
+        cycle: Cycle,
+        warehouse: DbtWarehouse,
+    ) -> list[str]:
+        try:
+            stream = self._positions.stream_now(node, cycle, warehouse)
+            if consumer is None:
+                return ["no consumer", *self._at(stream.start, None, cycle, warehouse)]
+            if isinstance(consumer, Exception):
+                raise consumer
+            taken = consumer.record.streams.get(stream.model) if consumer.record else None
+            if taken is None:
+                start = stream.first[0]
+                if start is not None:
+                    check_kept(stream.name, start, cycle, warehouse, start)
+                return [_NOW_ROW, *self._at(start, None, cycle, warehouse)]
+            state = self._state(stream, taken, cycle, warehouse)
+            return [state, *self._at(taken.end, taken, cycle, warehouse)]
+        except (EngineError, WarehouseError) as error:
+            return [str(error).splitlines()[0], "", "", "", ""]
 
     def _state(self, stream: Stream, taken: Taken, cycle: Cycle, warehouse: DbtWarehouse) -> str:
         if taken.fingerprint != stream.fingerprint:
             return "STREAM_CHANGED"
-        check_kept(stream.name, taken.end, cycle, warehouse)
+        check_kept(stream.name, taken.end, cycle, warehouse, stream.first[0])
         now = changes.position_now(stream.read, cycle, warehouse)
-        return "changes pending" if is_behind(taken.end, now) else "up to date"
+        # OPTIMIZE and VACUUM make versions, but no changes.
+        then = {table: lasting(pin, cycle, warehouse) for table, pin in taken.end.items()}
+        return "changes pending" if is_behind(then, now) else "up to date"
 
     def _at(
         self, position: Position | None, taken: Taken | None, cycle: Cycle, warehouse: DbtWarehouse
@@ -104,16 +130,11 @@ class StreamOperations:
         self, consumer: str, stream: str | None, action: str, point: Point | None
     ) -> agate.Table:
         cycle, warehouse = self._tables.look()
-        [(node, read)] = self._positions.consumers(consumer)
-        chosen = [one for one in read if stream is None or stream in (one.name, one.alias)]
-        if not chosen:
-            known = ", ".join(one.name for one in read) or "none"
-            raise DbtRuntimeError(
-                f"MODEL_UNKNOWN: '{stream}' is no stream that {consumer} consumes. "
-                f"Expected one of: {known}."
-            )
+        [consuming] = self._positions.consumers(consumer)
+        node = consuming.node
         with reported():
             found = self._positions.consumer(node, warehouse, anyhow=True)
+            chosen = self._chosen(consuming, found, stream)
             if found.relation is None:
                 raise EngineError(
                     "STREAM_POINT", f"{name_of(node)} does not exist, so it has no position."
@@ -127,8 +148,25 @@ class StreamOperations:
         forgotten = [one.name for one in chosen] if point is None else []
         return self._shown(node, record, forgotten)
 
+    def _chosen(self, consuming: Consuming, found: Consumer, name: str | None) -> list[Any]:
+        """Return the stream of a name, or all, that a consumer really consumes."""
+        taken = _taken_by(found)
+        streams = self._positions.streams()
+        if name is None:
+            all_of_them = [one for one in streams if consuming.consumes(one, taken)]
+            if not all_of_them:
+                raise DbtRuntimeError(
+                    f"MODEL_UNKNOWN: {consuming.node.name} consumes no stream of this project."
+                )
+            return all_of_them
+        # If the texts do not tell, somebody who names a stream knows.
+        maybe = [
+            one for one in streams if one in consuming.streams or one.unique_id in (taken or ())
+        ]
+        return named(maybe, name, f"no stream that {consuming.node.name} consumes")
+
     def _taken(self, node: Any, point: Point, cycle: Cycle, warehouse: DbtWarehouse) -> Taken:
-        stream = self._positions.stream(node, warehouse)
+        stream = self._positions.stream_now(node, cycle, warehouse)
         now = changes.position_now(stream.read, cycle, warehouse)
         places = self._positions.places(warehouse)
         position = start_of(
@@ -150,3 +188,9 @@ class StreamOperations:
         ]
         rows += [[str(name_of(node)), stream, _NOW_ROW] for stream in sorted(forgotten)]
         return text_table(["consumer", "stream", "position"], rows)
+
+
+def _taken_by(consumer: Consumer | Exception) -> Collection[str] | None:
+    """Return the streams of a consumer's record; None if it tells of none."""
+    record = consumer.record if isinstance(consumer, Consumer) else None
+    return record.streams.keys() if record and record.streams else None

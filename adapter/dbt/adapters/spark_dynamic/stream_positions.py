@@ -9,15 +9,18 @@ from dbt_common.exceptions import DbtRuntimeError
 from dbt.adapters.spark_dynamic.__version__ import version
 from dbt.adapters.spark_dynamic.config import MATERIALIZATION
 from dbt.adapters.spark_dynamic.dynamic_tables import DynamicTables
-from dbt.adapters.spark_dynamic.stream_models import STREAM, consumers, is_stream
+from dbt.adapters.spark_dynamic.requests import result_settings
+from dbt.adapters.spark_dynamic.stream_models import STREAM, Consuming, consumers, is_stream
 from spark_dynamic.changes.consumer import Consumer, ConsumerRequest, read_consumer
 from spark_dynamic.changes.consumption import Consumption
+from spark_dynamic.changes.definition import as_it_is_now
 from spark_dynamic.changes.kept_consumptions import CONSUMPTIONS_TABLE, kept_consumption
 from spark_dynamic.changes.point import OtherPosition
 from spark_dynamic.changes.read import Position
 from spark_dynamic.changes.stream import Stream, read_stream
 from spark_dynamic.errors import EngineError
 from spark_dynamic.names import TableName
+from spark_dynamic.refresh.cycle import Cycle
 from spark_dynamic.warehouse import Warehouse
 
 if TYPE_CHECKING:
@@ -49,12 +52,12 @@ class StreamPositions:
     def streams(self, name: str | None = None) -> list[Any]:
         """Return the streams of the project, or the one of that name."""
         found = [n for n in self.manifest.nodes.values() if is_stream(n) and n.config.enabled]
-        return _named(found, name, f"no model with materialized='{STREAM}'")
+        return named(found, name, f"no model with materialized='{STREAM}'")
 
-    def consumers(self, name: str | None = None) -> list[tuple[Any, list[Any]]]:
+    def consumers(self, name: str | None = None) -> list[Consuming]:
         """Return the consumers of the project with their streams, or the one of that name."""
-        found = dict((node.unique_id, (node, read)) for node, read in consumers(self.manifest))
-        nodes = _named([node for node, _ in found.values()], name, "no model that calls stream()")
+        found = {one.node.unique_id: one for one in consumers(self.manifest)}
+        nodes = named([one.node for one in found.values()], name, "no model that calls stream()")
         return [found[node.unique_id] for node in nodes]
 
     def stream(self, node: Any, warehouse: Warehouse) -> Stream:
@@ -64,9 +67,15 @@ class StreamPositions:
             raise EngineError("STREAM_NOT_BUILT", f"The stream {name_of(node)} was not built yet.")
         return found
 
+    def stream_now(self, node: Any, cycle: Cycle, warehouse: Warehouse) -> Stream:
+        """Return a stream as its next consumer will see it."""
+        found = self.stream(node, warehouse)
+        return as_it_is_now(found, result_settings(self._adapter), cycle, warehouse)
+
     def consumer(self, node: Any, warehouse: Warehouse, anyhow: bool = False) -> Consumer:
         """Return what is there of a consumer; `anyhow`: also if its position is lost."""
-        request = ConsumerRequest(node.unique_id, name_of(node), version)
+        holds_last_batch = node.config.materialized == "table"
+        request = ConsumerRequest(node.unique_id, name_of(node), version, holds_last_batch)
         try:
             return read_consumer(request, warehouse, self.kept(warehouse))
         except EngineError as error:
@@ -92,15 +101,15 @@ class StreamPositions:
             for node in self.manifest.nodes.values()
             if str(node.resource_type) == "model" and node.config.materialized == MATERIALIZATION
         ]
-        [node] = _named(found, name, f"no model with materialized='{MATERIALIZATION}'")
+        [node] = named(found, name, f"no model with materialized='{MATERIALIZATION}'")
         return name_of(node)
 
     def of(self, point: OtherPosition, warehouse: Warehouse) -> Position:
         """Return the position of a stream, or of one of its consumers."""
         [node] = self.streams(point.stream)
         if point.consumer:
-            [(consumer, _)] = self.consumers(point.consumer)
-            record = self.consumer(consumer, warehouse).record
+            [consumer] = self.consumers(point.consumer)
+            record = self.consumer(consumer.node, warehouse).record
             taken = record.streams.get(node.unique_id) if record else None
             if taken is None:
                 raise EngineError(
@@ -138,12 +147,24 @@ def name_of(node: Any) -> TableName:
     return TableName.of(node.schema, node.alias)
 
 
-def _named(nodes: list[Any], name: str | None, otherwise: str) -> list[Any]:
+def named(nodes: list[Any], name: str | None, otherwise: str) -> list[Any]:
+    """Return all nodes in a fixed order, or the one that a name means: short, or with a dot."""
     if name is None:
         return sorted(nodes, key=lambda node: str(node.unique_id))
-    short = name.rpartition(".")[2]
-    found = [node for node in nodes if short in (node.name, node.alias)]
+    found = [node for node in nodes if _is_called(node, name)]
     if not found:
         known = ", ".join(sorted(node.name for node in nodes)) or "none"
         raise DbtRuntimeError(f"MODEL_UNKNOWN: '{name}' is {otherwise}. Expected one of: {known}.")
-    return found[:1]
+    if len(found) > 1:
+        whole = ", ".join(sorted(str(name_of(node)) for node in found))
+        raise DbtRuntimeError(
+            f"MODEL_AMBIGUOUS: '{name}' is the name of several models. "
+            f"Expected the whole name of one: {whole}."
+        )
+    return found
+
+
+def _is_called(node: Any, name: str) -> bool:
+    if "." not in name:
+        return name in (node.name, node.alias)
+    return name == f"{node.package_name}.{node.name}" or TableName.parse(name) == name_of(node)

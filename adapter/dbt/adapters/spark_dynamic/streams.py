@@ -185,7 +185,8 @@ class Streams:
                 "not. A hook can read what its model consumes, but not consume by itself.",
             )
         if batch is None:
-            request = _consumer_request(model, this, full_refresh)
+            settings = result_settings(self._adapter)
+            request = _consumer_request(model, this, full_refresh, settings)
             batch = Batch(request, self._tables.cycle(), warehouse, self._kept(warehouse))
             with self._lock:
                 self._batches[unique_id] = batch
@@ -287,7 +288,9 @@ def _stream_build(built: BuiltStream) -> StreamBuild:
     return StreamBuild(response, ";\n\n".join(built.statements) + ";")
 
 
-def _consumer_request(model: Mapping[str, Any], this: Any, full_refresh: bool) -> ConsumerRequest:
+def _consumer_request(
+    model: Mapping[str, Any], this: Any, full_refresh: bool, settings: Mapping[str, str]
+) -> ConsumerRequest:
     config = model["config"]
     is_snapshot = str(model["resource_type"]) == "snapshot"
     return ConsumerRequest(
@@ -298,6 +301,7 @@ def _consumer_request(model: Mapping[str, Any], this: Any, full_refresh: bool) -
         # dbt never builds a snapshot again.
         full_refresh=full_refresh and not is_snapshot,
         has_location=bool(config.get("location_root")),
+        settings=settings,
     )
 
 

@@ -160,6 +160,20 @@ def test_a_run_that_is_covered_writes_nothing(shop: DbtShop, begin: Any) -> None
     assert len(shop.spark.table("shop.taken").commits) == commits
 
 
+def test_another_time_zone_in_the_profile_stops_consumers(shop: DbtShop, begin: Any) -> None:
+    first = begin()
+    first.build()
+    first.consume(CONSUMER)
+    shop.spark.write("shop.orders").append((4, 20, 1))
+    before = dict(shop.shop.settings)
+    shop.shop.settings["spark.sql.session.timeZone"] = "Asia/Tokyo"
+    with pytest.raises(StreamError, match="STREAM_CHANGED.*timeZone was UTC and is Asia/Tokyo"):
+        begin().take(CONSUMER)
+    shop.shop.settings.update(before)
+    begin().consume(CONSUMER)
+    assert len(rows(shop)) == 4
+
+
 def test_what_cannot_consume(shop: DbtShop, begin: Any) -> None:
     run = begin()
     with pytest.raises(StreamError, match="STREAM_NOT_BUILT"):

@@ -1,0 +1,80 @@
+"""What a stream means: hashed when it is built, and looked at again when it is consumed.
+
+The properties of its view hold what it meant when it was built last. Views that it reads, and
+the session's settings, may have changed since without anybody building the stream again.
+"""
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from spark_dynamic.changes.question import ask
+from spark_dynamic.changes.read import ChangeRead
+from spark_dynamic.changes.stream import Stream, definition_hash
+from spark_dynamic.errors import EngineError
+from spark_dynamic.names import TableName
+from spark_dynamic.refresh.cycle import Cycle
+from spark_dynamic.sql.references import Unreadable
+from spark_dynamic.sql.resolve import resolve
+from spark_dynamic.warehouse import Relation, Warehouse
+
+
+def hashes_of(
+    read: ChangeRead, known: Stream | None, cycle: Cycle, warehouse: Warehouse
+) -> tuple[str, str]:
+    """Return the fingerprint of a stream and the hash of its texts."""
+    text_hash = definition_hash(read, _texts(read, cycle, warehouse))
+    if known is not None and known.text_hash == text_hash:
+        # Also if this engine would write another fingerprint.
+        return known.fingerprint, text_hash
+    return _meaning(read, cycle, warehouse) or text_hash, text_hash
+
+
+def as_it_is_now(
+    stream: Stream, settings: Mapping[str, str] | None, cycle: Cycle, warehouse: Warehouse
+) -> Stream:
+    """Return a stream with what its query means by now, in a session with some settings."""
+    chosen = stream.read.settings if settings is None else dict(settings)
+    read = replace(stream.read, settings=chosen)
+    fingerprint, text_hash = hashes_of(read, stream, cycle, warehouse)
+    return replace(stream, read=read, fingerprint=fingerprint, text_hash=text_hash)
+
+
+def stream_changed(built: Stream, now: Stream, consumer: TableName) -> EngineError:
+    """Return the error of a consumer whose rows are of another definition."""
+    return EngineError(
+        "STREAM_CHANGED",
+        f"The definition of {now.name} is not the one that {consumer} has consumed so far"
+        f"{_why(built, now)}. Build the consumer again with --full-refresh, or let it go on from "
+        "a position of your choice with changes_stream_reset or changes_stream_move.",
+    )
+
+
+def _why(built: Stream, now: Stream) -> str:
+    """Return what is not as it was when the stream was built, if anything."""
+    before, after = built.read.settings, now.read.settings
+    changed = [key for key in sorted({*before, *after}) if before.get(key) != after.get(key)]
+    if changed:
+        shown = [f"{key} was {before.get(key)} and is {after.get(key)}" for key in changed]
+        return f": {', '.join(shown)}"
+    return "" if built.fingerprint == now.fingerprint else ": a view that it reads was changed"
+
+
+def _meaning(read: ChangeRead, cycle: Cycle, warehouse: Warehouse) -> str:
+    """Return a hash of what a query means, or nothing if only its text is known."""
+    question = ask(read, cycle, warehouse)
+    return definition_hash(read, [question.fingerprint]) if question.fingerprint else ""
+
+
+def _texts(read: ChangeRead, cycle: Cycle, warehouse: Warehouse) -> list[str]:
+    """Return the texts of a query and of all views that it reads."""
+
+    def lookup(name: TableName) -> Relation | None:
+        return cycle.catalog.relation(warehouse, name)
+
+    try:
+        return resolve(read.sql, read.schema, lookup, read.settings).texts()
+    except Unreadable as error:
+        raise EngineError(
+            "STREAM_QUERY",
+            f"What the query of a stream reads could not be found with certainty: {error}.",
+        ) from error
