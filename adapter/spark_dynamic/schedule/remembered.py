@@ -133,6 +133,7 @@ def _write(found: Remembered) -> dict[str, Any]:
     body = {
         "timestamps": [micros(moment) for moment in known.timestamps],
         "durations": [duration // MICROSECOND for duration in known.durations],
+        "waits": [list(kept) for kept in known.waits],
         "fulls": [duration // MICROSECOND for duration in known.fulls],
         "incrementals": [duration // MICROSECOND for duration in known.incrementals],
         "fulls_in_a_row": known.fulls_in_a_row,
@@ -159,6 +160,7 @@ def _read(body: Mapping[str, Any]) -> Remembered:
     known = Known(
         timestamps=tuple(from_micros(n) for n in body.get("timestamps", ())),
         durations=_spans(body, "durations"),
+        waits=tuple(tuple(kept) for kept in body.get("waits", ())),
         fulls=_spans(body, "fulls"),
         incrementals=_spans(body, "incrementals"),
         fulls_in_a_row=body.get("fulls_in_a_row", 0),

@@ -1,6 +1,7 @@
 """`dbt run` with target lags, from the manifest to the state table, on a fake Spark."""
 
 from collections.abc import Iterator
+from datetime import timedelta
 
 import pytest
 from fake_dbt import DbtShop, dbt_shop
@@ -34,6 +35,21 @@ def test_a_table_within_its_lag_is_not_touched(shop: DbtShop) -> None:
     # The period of ten minutes is 6 m 24 s.
     assert shop.run(after=330)["totals"].startswith("FULL +2 -2")
     assert shop.shop.is_right("totals")
+
+
+def test_it_is_remembered_how_long_tables_waited_in_their_run(shop: DbtShop) -> None:
+    shop.model("slow", TOTALS, target_lag="10 minutes")
+    shop.model("later", TOTALS, target_lag="10 minutes")
+    shop.run()
+    shop.spark.write("shop.orders").append((4, 20, 100))
+    shop.run(after=400)
+    first, second = (row.event.refresh for row in shop.rows[-2:])
+    # The cycle opens when the first table begins; the other one waits for it to end.
+    assert first.waited and second.waited and first.waited < timedelta(seconds=0.01)
+    assert first.ended_at - first.started_at <= second.waited
+    newest = shop.spark.table("shop.dynamic_table_refreshes").commits[-1]
+    known = read_state([newest]).tables["shop.later"].known
+    assert known.expected_wait >= second.waited
 
 
 def test_how_to_force_is_said_once_per_run(shop: DbtShop) -> None:

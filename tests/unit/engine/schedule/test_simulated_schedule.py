@@ -282,3 +282,24 @@ def test_failures_and_nights_without_runs_make_late_only_whom_they_meet(seed: in
     assert sum(map(len, world.failed.values())) > 100
     count, exceeded = checked(world)
     assert count > 3000 and exceeded == []
+
+
+class Steady(Weather):
+    """Nothing fails, and every run comes."""
+
+    failing = 0.0
+
+    def comes(self, moment: datetime) -> bool:
+        return True
+
+
+@pytest.mark.parametrize("seed", SEEDS[:2])
+def test_tables_that_wait_for_threads_keep_their_lags(seed: int) -> None:
+    lags = [minutes(15), HOUR]
+    project = random_project(random.Random(seed), 100, lags, seconds(20), 0.5, group=5)
+    world = Steady(project, seed, threads=4)
+    world.run_for(DAY * 0.75)
+    # There is much more to do in a run than there are threads.
+    assert world.skipped
+    count, exceeded = checked(world)
+    assert count > 1500 and exceeded == []
