@@ -38,7 +38,7 @@
 
   {%- if refresh.builds_storage -%}{%- do adapter.warn_of_unchecked_constraints(model) -%}{%- endif -%}
   {%- do apply_grants(target_relation, config.get('grants'), should_revoke=True) -%}
-  {%- if refresh.writes -%}{{ run_hooks(post_hooks) }}{%- endif -%}
+  {%- if refresh.hooks_to_run -%}{{ run_hooks(post_hooks) }}{%- endif -%}
 
   {{ return({'relations': [target_relation]}) }}
 {% endmaterialization %}

@@ -17,7 +17,10 @@ REFRESHES: Final = (*_WRITES, "NO_DATA", "COVERED")
 
 @dataclass(frozen=True)
 class Refresh:
-    """A row of the state table, as far as the schedule needs it. A failed try has no action."""
+    """A row of the state table, as far as the schedule needs it.
+
+    A failed try has no action, unless its refresh was done and what comes after it failed.
+    """
 
     action: str
     started_at: datetime
@@ -56,6 +59,8 @@ class Known:
     # The only duration is that of the first build.
     is_just_built: bool = False
     errors_in_a_row: int = 0
+    # The last refresh that wrote was done, but its post-hooks were not.
+    owes_hooks: bool = False
     is_suspended: bool = False
     # When a table that is to be built by schedule was first met by a run.
     seen_at: datetime | None = None
@@ -88,14 +93,17 @@ def noted(known: Known, refresh: Refresh) -> Known:
     """
     if not refresh.succeeded:
         is_try = refresh.action != "SUSPENDED"
-        return replace(known, errors_in_a_row=known.errors_in_a_row + is_try)
+        owes_hooks = known.owes_hooks or refresh.action in REFRESHES
+        errors = known.errors_in_a_row + is_try
+        return replace(known, errors_in_a_row=errors, owes_hooks=owes_hooks)
     if refresh.action == WAITING:
         return replace(known, waited_at=refresh.started_at)
     if not refresh.is_refresh:
         return known
     if refresh.data_timestamp is None:
         # --empty or --sample: what is stored now is no result of the query.
-        return replace(known, timestamps=(), durations=(), waits=(), errors_in_a_row=0)
+        known = replace(known, timestamps=(), durations=(), waits=())
+        return replace(known, errors_in_a_row=0, owes_hooks=False)
     known = _compared(known, refresh)
     return replace(
         known,
@@ -104,6 +112,7 @@ def noted(known: Known, refresh: Refresh) -> Known:
         waits=_waits(known, refresh),
         is_just_built=not known.timestamps or (known.is_just_built and not refresh.writes),
         errors_in_a_row=0,
+        owes_hooks=False,
         waited_at=None,
     )
 

@@ -11,6 +11,7 @@ from spark_dynamic.refresh.cycle import Cycle
 from spark_dynamic.refresh.plan import Plan
 from spark_dynamic.refresh.request import Request
 from spark_dynamic.refresh.run import Outcome
+from spark_dynamic.schedule.known import REFRESHES
 
 _NOTHING = "-- nothing to do"
 
@@ -28,6 +29,7 @@ class PlannedRefresh:
         began: int,
         windows: Sequence[Outcome] = (),
         jobs: JobCount | None = None,
+        owes_hooks: bool = False,
     ) -> None:
         self.plan = plan
         self.cycle = cycle
@@ -37,12 +39,20 @@ class PlannedRefresh:
         # What was done for the windows of changes that the model reads.
         self.windows = windows
         self.jobs = jobs or JobCount()
+        # The post-hooks of the last refresh did not come to their end.
+        self._owes_hooks = owes_hooks
         self.outcome: Outcome | None = None
 
     @property
     def writes(self) -> bool:
         """Tell whether rows will be written (or were, afterwards), so that hooks run."""
         return (self.outcome.plan if self.outcome else self.plan).decision.writes
+
+    @property
+    def hooks_to_run(self) -> str:
+        """The action after which post-hooks run, perhaps those of an earlier refresh; else ""."""
+        action = (self.outcome.plan if self.outcome else self.plan).decision.action
+        return action if self.writes or (self._owes_hooks and action in REFRESHES) else ""
 
     @property
     def sql(self) -> str:

@@ -100,6 +100,15 @@ def test_the_error_of_a_suspended_table_is_not_another_failure() -> None:
     assert known_from([FAILURE, row]).errors_in_a_row == 1
 
 
+def test_post_hooks_are_owed_from_their_failure_to_the_next_refresh() -> None:
+    after_it = Refresh("INCREMENTAL", at(0), at(2), None, succeeded=False)
+    known = known_from([refresh("INCREMENTAL", 1), after_it])
+    assert (known.errors_in_a_row, known.owes_hooks, known.timestamps) == (1, True, (at(1),))
+    assert known_from([refresh("FULL", 1), after_it, FAILURE]).owes_hooks
+    assert not known_from([refresh("FULL", 1), after_it, refresh("NO_DATA", 2)]).owes_hooks
+    assert not known_from([refresh("FULL", 1), FAILURE]).owes_hooks
+
+
 @pytest.mark.parametrize(
     ("errors", "suspend_after", "expected"),
     [

@@ -124,6 +124,9 @@ def test_it_is_read_as_it_was_written() -> None:
         "shop.b": after(done("NOT_DUE", None, 12, None)),
         "shop.c": Remembered(),
         "shop.d": after(done("WAITING", None, 12, None)),
+        "shop.f": remember(
+            {}, [Event("shop.f", Refresh("FULL", at(1), at(2), succeeded=False), MARKS)]
+        )["shop.f"],
         "shop.e": after(done("FULL", 10, 11), done("FULL", 200, 201, waited=7)),
     }
     assert tables["shop.b"].known.seen_at == at(12)
