@@ -226,6 +226,16 @@ def test_the_status_shows_who_is_suspended_and_who_waits(shop: DbtShop) -> None:
     found = status(shop, after=400)
     assert found["shop.totals"][0] == "SUSPENDED_BY_A_PERSON"
     assert found["shop.report"][0] == "WAITING"
+    # Neither is due at a time that could be told.
+    assert (found["shop.totals"][3], found["shop.report"][3]) == (None, None)
+
+
+def test_the_status_shows_who_has_failed_as_due(shop: DbtShop) -> None:
+    shop.run()
+    break_source(shop)
+    shop.run("totals", after=400)
+    state, *_, due, _, _, _, errors = status(shop, after=1, models="totals")["shop.totals"]
+    assert (state, due, errors) == ("DUE", "now", "1")
 
 
 # What the generic tests ask
