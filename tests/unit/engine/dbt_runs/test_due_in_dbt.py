@@ -59,6 +59,8 @@ def test_how_to_force_is_said_once_per_run(shop: DbtShop) -> None:
     assert shop.told == []
     shop.run()
     assert len(shop.told) == 1 and "SPARK_DYNAMIC_REFRESH=all" in shop.told[0]
+    # They may be beyond their target lag: when a run came late, or none could keep it.
+    assert "within" not in shop.told[0] and "next grid point" in shop.told[0]
 
 
 def test_the_response_keeps_the_contract(shop: DbtShop) -> None:

@@ -44,3 +44,24 @@ def test_a_generic_test_asks_about_its_own_table(shop: Shop, tmp_path: Path) -> 
     texts = {result.node.name: result.node.compiled_code for result in found}
     assert "shop.totals is not built yet" in texts["within_target_lag_totals_"]
     assert "shop_archive.totals is not built yet" in texts["within_target_lag_archived_"]
+
+
+def test_the_environment_makes_dbt_parse_nothing_again(
+    shop: Shop, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_project(tmp_path, {"totals": WEEK}, {})
+
+    def run(*arguments: str) -> tuple[str, bool]:
+        [result], events = invoke(tmp_path, "run", *arguments)
+        is_parsed = "PartialParsingSkipParsing" not in events
+        # dbt says so if it cannot use what it has parsed before.
+        assert is_parsed == ("UnableToPartialParse" in events)
+        return result.adapter_response["refresh_action"], is_parsed
+
+    assert run() == ("FULL", True)
+    assert run() == ("NOT_DUE", False)
+    monkeypatch.setenv("SPARK_DYNAMIC_REFRESH", "all")
+    assert run() == ("NO_DATA", False)
+    monkeypatch.delenv("SPARK_DYNAMIC_REFRESH")
+    # A variable of dbt does the same, but has the project parsed.
+    assert run("--vars", "refresh: all") == ("NO_DATA", True)
