@@ -82,4 +82,5 @@ class QuietRefresh:
     started_at: datetime
     is_quiet: ClassVar[bool] = True
     writes: ClassVar[bool] = False
+    hooks_to_run: ClassVar[str] = ""
     makes_storage: ClassVar[bool] = False

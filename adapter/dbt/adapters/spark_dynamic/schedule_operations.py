@@ -77,7 +77,8 @@ class ScheduleOperations(Operations):
                 "columns of its contract are looked after by dbt run alone. Nothing was changed; "
                 f"use {how}."
             )
-        if planned.writes and (config.pre_hook or config.post_hook):
+        is_owed = planned.hooks_to_run and config.post_hook
+        if is_owed or (planned.writes and config.pre_hook):
             self._adapter.warn(f"The hooks of {node.name} are not run. To run them: {how}.")
         return self._tables.run(planned)
 
