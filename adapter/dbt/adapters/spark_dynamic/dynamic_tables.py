@@ -343,8 +343,9 @@ class DynamicTables:
             has_told, self._has_told_how_to_force = self._has_told_how_to_force, True
         if not has_told:
             self._adapter.tell(
-                "Tables that are NOT_DUE are refreshed by the first run after their next grid "
-                f"point. To refresh everything that is selected now, set {REFRESH_VARIABLE}=all."
+                "Tables that are NOT_DUE are refreshed after their next grid point, or when a "
+                "table that reads them needs it. To refresh everything that is selected now, set "
+                f"{REFRESH_VARIABLE}=all."
             )
 
     def _reported(self, request: Request, cycle: Cycle, started_at: datetime) -> "_Reported":
