@@ -40,7 +40,7 @@
   {%- do store_result('main', response=response) -%}
 
   {%- do apply_grants(target_relation, config.get('grants'), should_revoke=True) -%}
-  {%- if refresh.writes -%}{{ run_hooks(post_hooks) }}{%- endif -%}
+  {%- if refresh.hooks_to_run -%}{{ run_hooks(post_hooks) }}{%- endif -%}
   {#- Last: with --warn-error a warning ends the model. -#}
   {%- do adapter.dynamic_table_warn(refresh, model) -%}
 

@@ -118,7 +118,9 @@ turns as (
             'FULL', 'REINITIALIZE', 'INCREMENTAL', 'NO_DATA', 'COVERED', 'RESUMED'
         ) then ended_at end) as well_at,
         max(case when refresh_action = 'SUSPENDED' then ended_at end) as suspended_at,
-        max(case when refresh_action = 'RESUMED' then ended_at end) as resumed_at
+        max(case when refresh_action = 'RESUMED' then ended_at end) as resumed_at,
+        -- Written only of tables that the schedule builds, when a run first meets them.
+        max(case when refresh_action = 'NOT_DUE' then ended_at end) as met_at
     from events
     group by relation
 ),
@@ -128,6 +130,7 @@ troubles as (
         turns.relation,
         max(turns.suspended_at > coalesce(turns.resumed_at, timestamp '1970-01-01 00:00:00'))
             as is_suspended,
+        max(turns.met_at) as met_at,
         count(failures.ended_at) as errors_in_a_row,
         max_by(failures.error, failures.ended_at) as last_error
     from turns
@@ -150,25 +153,44 @@ numbers as (
     from targets
     left join measured on targets.relation = measured.relation
     group by targets.relation
+),
+
+states as (
+    select
+        targets.relation,
+        case
+            when troubles.is_suspended then 'SUSPENDED_BY_A_PERSON'
+            when targets.suspend_after > 0 and troubles.errors_in_a_row >= targets.suspend_after
+                then 'SUSPENDED_BY_ERRORS'
+            when troubles.errors_in_a_row > 0 then 'FAILED'
+            when numbers.data_timestamp is null then 'MISSING'
+            else 'SUCCEEDED'
+        end as state,
+        timestamp_seconds(
+            (
+                floor(
+                    unix_seconds(coalesce(numbers.data_timestamp, troubles.met_at))
+                    / targets.period_seconds
+                ) + 1
+            ) * targets.period_seconds
+        ) as next_point
+    from targets
+    join numbers on targets.relation = numbers.relation
+    left join troubles on targets.relation = troubles.relation
 )
 
 select
     targets.relation,
-    case
-        when troubles.is_suspended then 'SUSPENDED_BY_A_PERSON'
-        when targets.suspend_after > 0 and troubles.errors_in_a_row >= targets.suspend_after
-            then 'SUSPENDED_BY_ERRORS'
-        when troubles.errors_in_a_row > 0 then 'FAILED'
-        when numbers.data_timestamp is null then 'MISSING'
-        else 'SUCCEEDED'
-    end as state,
+    states.state,
     targets.target_lag_seconds,
     numbers.data_timestamp,
     (unix_micros(current_timestamp()) - unix_micros(numbers.data_timestamp)) / 1e6 as lag_seconds,
-    timestamp_seconds(
-        (floor(unix_seconds(numbers.data_timestamp) / targets.period_seconds) + 1)
-        * targets.period_seconds
-    ) as next_due,
+    case
+        when states.state in ('SUSPENDED_BY_A_PERSON', 'SUSPENDED_BY_ERRORS') then null
+        when states.state = 'FAILED' then current_timestamp()
+        when states.state = 'MISSING' then coalesce(states.next_point, current_timestamp())
+        else states.next_point
+    end as next_due,
     numbers.peak_lag_seconds,
     numbers.trough_lag_seconds,
     -- `least` passes over nulls, so a table without a target has to be left out by name.
@@ -179,4 +201,5 @@ select
     troubles.last_error
 from targets
 join numbers on targets.relation = numbers.relation
+join states on targets.relation = states.relation
 left join troubles on targets.relation = troubles.relation

@@ -196,7 +196,9 @@ class _Cycle:
         covered = at - before.data_timestamp if before.data_timestamp else timedelta(days=1)
         end = start + world.project.work[name].duration(covered, world.rng)
         failed = world.fails(name)
-        refresh = Refresh("" if failed else "INCREMENTAL", start, end, at, not failed)
+        waited = start - now if at == now else None
+        action = "" if failed else "INCREMENTAL"
+        refresh = Refresh(action, start, end, at, not failed, waited)
         after = noted(before, refresh)
         if failed:
             self._failed.add(name)

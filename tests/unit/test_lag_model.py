@@ -27,6 +27,7 @@ ACTIONS = ["FULL", "REINITIALIZE", "INCREMENTAL", "NO_DATA", "COVERED", "WAITING
 TARGETS = [
     ["shop.a", "600", "384", "5"],
     ["shop.free", None, None, "2"],
+    ["shop.lag", "600", "384", "2"],
     ["shop.new", "60", "48", "0"],
 ]
 STATE = TableName("shop", "dynamic_table_refreshes")
@@ -120,7 +121,7 @@ def test_it_says_what_the_engine_says(life: tuple[int, int]) -> None:
     found = view([(name, refresh) for name in NAMES for refresh in refreshes])
     expected = lag_numbers(refreshes, TARGET, NOW - WEEK, NOW)
     assert expected is not None and expected.share_within_target is not None
-    assert found.keys() == {"shop.a", "shop.free", "shop.new"}
+    assert found.keys() == {"shop.a", "shop.free", "shop.lag", "shop.new"}
     row = found["shop.a"]
     assert row["peak_lag_seconds"] == expected.peak.total_seconds()
     assert row["trough_lag_seconds"] == expected.trough.total_seconds()
@@ -128,10 +129,11 @@ def test_it_says_what_the_engine_says(life: tuple[int, int]) -> None:
     assert (row["refreshes"] > 0) == (quiet < 7)
     moment = row["data_timestamp"].replace(tzinfo=UTC)
     assert row["lag_seconds"] == (NOW - moment).total_seconds()
-    assert row["next_due"].replace(tzinfo=UTC) == next_point(moment, PERIOD)
-    assert row["errors_in_a_row"] == known_from(refreshes).errors_in_a_row
+    errors = known_from(refreshes).errors_in_a_row
+    assert row["next_due"].replace(tzinfo=UTC) == (NOW if errors else next_point(moment, PERIOD))
+    assert row["errors_in_a_row"] == errors
     free = found["shop.free"]
-    assert free["share_within_target"] is None and free["next_due"] is None
+    assert free["share_within_target"] is None
     assert free["peak_lag_seconds"] == row["peak_lag_seconds"]
 
 
@@ -151,37 +153,46 @@ def test_a_week_is_known_without_reading_all_that_was_before(life: tuple[int, in
 
 
 def events(*actions: str) -> list[Refresh]:
-    """What happened to a table, a minute each; "!" is a failed try."""
+    """What happened to a table, a minute each; what ends with "!" is a failed try."""
     found = []
     for number, action in enumerate(actions):
         at = NOW - timedelta(days=8) + timedelta(minutes=number)
         moment = at if action == "FULL" else None
-        found.append(Refresh(action.strip("!"), at, at, moment, action != "!"))
+        found.append(Refresh(action.strip("!"), at, at, moment, not action.endswith("!")))
     return found
 
 
 @pytest.mark.parametrize(
-    ("actions", "state", "errors"),
+    ("actions", "state", "errors", "next_due"),
     [
-        (["FULL"], "SUCCEEDED", 0),
-        (["FULL", "WAITING"], "SUCCEEDED", 0),
-        (["!", "FULL", "!"], "FAILED", 1),
-        (["FULL", "!", "!"], "SUSPENDED_BY_ERRORS", 2),
-        (["FULL", "!", "!", "RESUMED"], "SUCCEEDED", 0),
-        (["FULL", "!", "!", "RESUMED", "!"], "FAILED", 1),
-        (["FULL", "SUSPENDED"], "SUSPENDED_BY_A_PERSON", 0),
-        (["FULL", "SUSPENDED", "RESUMED", "SUSPENDED"], "SUSPENDED_BY_A_PERSON", 0),
-        (["SUSPENDED", "RESUMED"], "MISSING", 0),
-        (["!"], "FAILED", 1),
-        (["NOT_DUE"], "MISSING", 0),
+        (["FULL"], "SUCCEEDED", 0, "next point"),
+        (["FULL", "WAITING"], "SUCCEEDED", 0, "next point"),
+        (["!", "FULL", "!"], "FAILED", 1, "now"),
+        (["FULL", "!", "!"], "SUSPENDED_BY_ERRORS", 2, None),
+        (["FULL", "!", "!", "RESUMED"], "SUCCEEDED", 0, "next point"),
+        (["FULL", "!", "!", "RESUMED", "!"], "FAILED", 1, "now"),
+        # The refresh was done, its post-hooks were not.
+        (["FULL", "FULL!"], "FAILED", 1, "now"),
+        (["FULL", "SUSPENDED"], "SUSPENDED_BY_A_PERSON", 0, None),
+        (["FULL", "SUSPENDED", "RESUMED", "SUSPENDED"], "SUSPENDED_BY_A_PERSON", 0, None),
+        (["SUSPENDED", "RESUMED"], "MISSING", 0, "now"),
+        (["!"], "FAILED", 1, "now"),
+        # To be built by the schedule.
+        (["NOT_DUE"], "MISSING", 0, "next point"),
     ],
 )
-def test_it_shows_who_fails_and_who_is_suspended(
-    actions: list[str], state: str, errors: int
+def test_it_shows_who_fails_who_is_suspended_and_who_is_due(
+    actions: list[str], state: str, errors: int, next_due: str | None
 ) -> None:
     happened = events(*actions)
-    row = view([("shop.free", refresh) for refresh in happened])["shop.free"]
+    found = view([(name, refresh) for name in ("shop.free", "shop.lag") for refresh in happened])
+    row = found["shop.lag"]
     assert (row["state"], row["errors_in_a_row"]) == (state, errors)
+    points = {"now": NOW, "next point": next_point(happened[0].ended_at, PERIOD), None: None}
+    assert plain(row["next_due"]) == plain(points[next_due])
+    # Without a period there is no next point.
+    free = NOW if next_due == "now" or state == "MISSING" else None
+    assert plain(found["shop.free"]["next_due"]) == plain(free)
     failures = [f"error at {r.ended_at}" for r in happened if not r.succeeded]
     assert row["last_error"] == (failures[-1] if errors else None)
 
@@ -195,6 +206,7 @@ def test_a_table_that_was_never_refreshed_has_a_row() -> None:
     row = view([])["shop.new"]
     assert (row["target_lag_seconds"], row["refreshes"], row["lag_seconds"]) == (60, 0, None)
     assert (row["state"], row["errors_in_a_row"]) == ("MISSING", 0)
+    assert plain(row["next_due"]) == plain(NOW)
 
 
 def test_before_there_is_anything_there_is_no_row() -> None:

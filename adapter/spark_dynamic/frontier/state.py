@@ -101,9 +101,11 @@ class StateRow:
     jobs: int | None = None
     error: str | None = None
     shape: str | None = None
-    # No columns: which model was refreshed and what its table is right for, for the summary.
+    # No columns, but for the summary: which model was refreshed, what its table is right for, and
+    # how long it waited in its cycle.
     marks: Marks | None = None
     settled: Settled | None = None
+    waited: timedelta | None = None
 
     @property
     def event(self) -> Event:
@@ -114,6 +116,7 @@ class StateRow:
             ended_at=self.ended_at,
             data_timestamp=self.data_timestamp,
             succeeded=self.state == "SUCCEEDED",
+            waited=self.waited,
         )
         return Event(self.relation, refresh, self.marks, self.settled)
 

@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 
+from spark_dynamic.config import DOWNSTREAM
 from spark_dynamic.schedule.lags import EVERY_RUN
 from spark_dynamic.schedule.situation import Situation
 from spark_dynamic.schedule.suspension import Suspension, suspension
@@ -34,6 +35,9 @@ NOT_REFRESHED = BLOCKED | {Why.NOT_DUE}
 # These compute the table anew, which is also right at the data timestamp that it has.
 _REBUILDS = frozenset({Why.REQUESTED, Why.EDITED, Why.RECONFIGURED})
 
+# What `downstream` makes of a table: it goes by its consumers' periods, or waits for them.
+_FOR_CONSUMERS = frozenset({Why.CROSSED, Why.NO_LAG, Why.NOT_DUE})
+
 
 @dataclass(frozen=True)
 class Causes:
@@ -53,7 +57,25 @@ def find_causes(situation: Situation) -> Causes:
             if blocked:
                 causes.waits_for[name], why = blocked, Why.WAITING
         causes.whys[name] = why
+    _leave_unneeded(situation, causes)
     return causes
+
+
+def _leave_unneeded(situation: Situation, causes: Causes) -> None:
+    """Let tables be that are refreshed for their consumers, if none of these can go on.
+
+    Whoever is due for a reason of its own still takes along what it needs.
+    """
+    graph, idle = situation.graph, set[str]()
+    for name in reversed(graph.order):
+        why = causes.whys[name]
+        if graph.models[name].target_lag == DOWNSTREAM and why in _FOR_CONSUMERS:
+            consumers = graph.consumers[name]
+            if consumers and idle.issuperset(consumers):
+                idle.add(name)
+                causes.whys[name] = Why.NOT_DUE
+        elif why in BLOCKED:
+            idle.add(name)
 
 
 def _own_cause(situation: Situation, name: str) -> Why:

@@ -5,6 +5,8 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Final
 
+from spark_dynamic.schedule.waits import Waits, longest_wait, noted_wait
+
 # One slow refresh is remembered for so many others.
 _KEPT: Final = 5
 WAITING: Final = "WAITING"
@@ -15,13 +17,18 @@ REFRESHES: Final = (*_WRITES, "NO_DATA", "COVERED")
 
 @dataclass(frozen=True)
 class Refresh:
-    """A row of the state table, as far as the schedule needs it. A failed try has no action."""
+    """A row of the state table, as far as the schedule needs it.
+
+    A failed try has no action, unless its refresh was done and what comes after it failed.
+    """
 
     action: str
     started_at: datetime
     ended_at: datetime
     data_timestamp: datetime | None = None
     succeeded: bool = True
+    # How long after its cycle's clock it began; None if its data timestamp is an older one.
+    waited: timedelta | None = None
 
     @property
     def is_refresh(self) -> bool:
@@ -42,6 +49,8 @@ class Known:
     timestamps: tuple[datetime, ...] = ()
     # How long the last refreshes took that wrote something, newest first.
     durations: tuple[timedelta, ...] = ()
+    # How long the last refreshes waited in their runs.
+    waits: Waits = ()
     # How long the last refreshes of either kind took, newest first: they are compared.
     fulls: tuple[timedelta, ...] = ()
     incrementals: tuple[timedelta, ...] = ()
@@ -50,6 +59,8 @@ class Known:
     # The only duration is that of the first build.
     is_just_built: bool = False
     errors_in_a_row: int = 0
+    # The last refresh that wrote was done, but its post-hooks were not.
+    owes_hooks: bool = False
     is_suspended: bool = False
     # When a table that is to be built by schedule was first met by a run.
     seen_at: datetime | None = None
@@ -69,6 +80,11 @@ class Known:
         """How long the next refresh may take: the longest of the last ones that wrote."""
         return max(self.durations, default=timedelta())
 
+    @property
+    def expected_wait(self) -> timedelta:
+        """How long the next refresh may wait in its run: as long as the last ones did."""
+        return longest_wait(self.waits)
+
 
 def noted(known: Known, refresh: Refresh) -> Known:
     """Return what is known after one more row of the state table.
@@ -77,21 +93,26 @@ def noted(known: Known, refresh: Refresh) -> Known:
     """
     if not refresh.succeeded:
         is_try = refresh.action != "SUSPENDED"
-        return replace(known, errors_in_a_row=known.errors_in_a_row + is_try)
+        owes_hooks = known.owes_hooks or refresh.action in REFRESHES
+        errors = known.errors_in_a_row + is_try
+        return replace(known, errors_in_a_row=errors, owes_hooks=owes_hooks)
     if refresh.action == WAITING:
         return replace(known, waited_at=refresh.started_at)
     if not refresh.is_refresh:
         return known
     if refresh.data_timestamp is None:
         # --empty or --sample: what is stored now is no result of the query.
-        return replace(known, timestamps=(), durations=(), errors_in_a_row=0)
+        known = replace(known, timestamps=(), durations=(), waits=())
+        return replace(known, errors_in_a_row=0, owes_hooks=False)
     known = _compared(known, refresh)
     return replace(
         known,
         timestamps=_timestamps(known, refresh.data_timestamp),
         durations=_durations(known, refresh),
+        waits=_waits(known, refresh),
         is_just_built=not known.timestamps or (known.is_just_built and not refresh.writes),
         errors_in_a_row=0,
+        owes_hooks=False,
         waited_at=None,
     )
 
@@ -131,3 +152,11 @@ def _durations(known: Known, refresh: Refresh) -> tuple[timedelta, ...]:
     # The first build reads everything; it counts only as long as nothing else is known.
     before = () if known.is_just_built else known.durations
     return (took, *before)[:_KEPT]
+
+
+def _waits(known: Known, refresh: Refresh) -> Waits:
+    before, moment = known.data_timestamp, refresh.data_timestamp
+    # With the first build of a table, others are built: that tells nothing of later runs.
+    if refresh.waited is None or before is None or moment is None:
+        return known.waits
+    return noted_wait(known.waits, before, moment, refresh.waited)

@@ -1,9 +1,10 @@
 """How often each table is refreshed: the longest canonical period that keeps its lag.
 
 A refresh i ends with a peak of the lag: its end minus the data timestamp of the refresh before.
-That is p + w + d: the time between the two data timestamps, the time that it waits for its
-upstreams in the same cycle, and its own duration. Where runs come from outside, one comes up to r
-after a grid point (its lateness), so p + r + w + d has to stay below the target lag.
+That is p + w + d: the time between the two data timestamps, the time that it waits in its cycle
+(for its upstreams, for a free thread, for other nodes of the run), and its own duration. Where
+runs come from outside, one comes up to r after a grid point (its lateness), so p + r + w + d has
+to stay below the target lag.
 """
 
 from collections.abc import Mapping
@@ -36,7 +37,7 @@ def find_paces(
 ) -> dict[str, Pace]:
     """Choose the period of every table; none is shorter than that of an upstream."""
     durations = {name: known.get(name, _UNKNOWN).expected_duration for name in graph.order}
-    waiting = _waiting(graph, durations)
+    waiting = _waiting(graph, durations, known)
     around = {name: lateness + waiting[name] + durations[name] for name in graph.order}
     wishes = _wishes(graph, around)
     paces: dict[str, Pace] = {}
@@ -55,11 +56,16 @@ def find_paces(
     return paces
 
 
-def _waiting(graph: Graph, durations: Mapping[str, timedelta]) -> dict[str, timedelta]:
-    """Return how long each table waits for its upstreams when all are refreshed together."""
+def _waiting(
+    graph: Graph, durations: Mapping[str, timedelta], known: Mapping[str, Known]
+) -> dict[str, timedelta]:
+    """Return how long each table waits in a run: as it did, but at least for its upstreams.
+
+    Refreshes of upstreams that took long may not have come together with its own yet.
+    """
     waiting: dict[str, timedelta] = {}
     for name in graph.order:
-        longest = _NONE
+        longest = known.get(name, _UNKNOWN).expected_wait
         for upstream in graph.upstreams[name]:
             longest = max(longest, waiting[upstream] + durations[upstream])
         waiting[name] = longest

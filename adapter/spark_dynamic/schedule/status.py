@@ -8,6 +8,7 @@ from spark_dynamic.duration import format_duration
 from spark_dynamic.schedule.grid import next_point
 from spark_dynamic.schedule.lags import EVERY_RUN, ON_DEMAND
 from spark_dynamic.schedule.situation import Situation
+from spark_dynamic.schedule.suspension import suspension
 
 
 @dataclass(frozen=True)
@@ -21,7 +22,7 @@ class Status:
     period: timedelta | None
     # Whether the target can be kept, by what its refreshes took so far.
     is_feasible: bool
-    # A moment in the past: it is due now.
+    # A moment that is not to come: it is due now. None: on every run, on demand, or suspended.
     next_due: datetime | None
 
 
@@ -30,9 +31,6 @@ def status_of(situation: Situation, name: str) -> Status:
     known = situation.known_of(name)
     moment = known.data_timestamp
     lag, pace = situation.graph.lags[name], situation.paces[name]
-    since = moment
-    if moment is None and situation.graph.models[name].is_built_by_schedule:
-        since = known.seen_at or situation.now
     return Status(
         data_timestamp=moment,
         # A clock that was set back makes no table fresher than fresh.
@@ -40,8 +38,22 @@ def status_of(situation: Situation, name: str) -> Status:
         target_lag=None if lag in (EVERY_RUN, ON_DEMAND) else lag,
         period=pace.period,
         is_feasible=pace.is_feasible,
-        next_due=next_point(since, pace.period) if since and pace.period else None,
+        next_due=_next_due(situation, name),
     )
+
+
+def _next_due(situation: Situation, name: str) -> datetime | None:
+    known, model = situation.known_of(name), situation.graph.models[name]
+    period, since = situation.paces[name].period, known.data_timestamp
+    if suspension(known, model.suspend_after):
+        return None
+    if known.errors_in_a_row or known.is_edited or known.is_reconfigured:
+        return situation.now
+    if since is None:
+        if period is None or not model.is_built_by_schedule:
+            return situation.now
+        since = known.seen_at or situation.now
+    return next_point(since, period) if period else None
 
 
 def not_due_line(status: Status, now: datetime) -> str:

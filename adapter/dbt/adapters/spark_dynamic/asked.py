@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
 # Read here and not in Jinja: another value does not make dbt parse the project again.
 REFRESH_VARIABLE: Final = "SPARK_DYNAMIC_REFRESH"
+_VARIABLE: Final = "refresh"
 
 
 def asked_for(adapter: "SparkDynamicAdapter", project: "Project") -> Asked:
@@ -29,18 +30,36 @@ def asked_for(adapter: "SparkDynamicAdapter", project: "Project") -> Asked:
 
 def is_forced(adapter: "SparkDynamicAdapter") -> bool:
     """Tell whether everything that is selected is to be refreshed, due or not."""
-    chosen = os.environ.get(REFRESH_VARIABLE, "").strip().lower()
+    chosen = os.environ.get(REFRESH_VARIABLE, "")
+    if chosen.strip():
+        return _is_all(chosen, f"the environment variable {REFRESH_VARIABLE}")
+    return _is_all(_variable(adapter), f"the variable `{_VARIABLE}`")
+
+
+def _is_all(given: Any, place: str) -> bool:
+    chosen = "" if given is None else str(given).strip().lower()
     if chosen not in ("", "due", "all"):
         raise DbtRuntimeError(
-            f"ENVIRONMENT_INVALID: Invalid value for {REFRESH_VARIABLE}: '{chosen}'. "
+            f"REFRESH_INVALID: Invalid value for {place}: '{chosen}'. "
             "Expected 'all' to refresh everything that is selected, or 'due'."
         )
-    if chosen:
-        return chosen == "all"
+    return chosen == "all"
+
+
+def _variable(adapter: "SparkDynamicAdapter") -> Any:
+    """Return dbt's variable, as a model of the root project sees it.
+
+    The command line comes first, then what `vars` says under the project's name, then the rest.
+    """
     config: Any = adapter.config
     project = config.vars.to_dict() if getattr(config, "vars", None) else {}
-    given = {**project, **(getattr(config, "cli_vars", None) or {})}
-    return str(given.get("refresh", "")).lower() == "all"
+    scoped = project.get(getattr(config, "project_name", None))
+    given = {
+        **project,
+        **(scoped if isinstance(scoped, dict) else {}),
+        **(getattr(config, "cli_vars", None) or {}),
+    }
+    return given.get(_VARIABLE)
 
 
 def is_partial(adapter: "SparkDynamicAdapter") -> bool:

@@ -30,6 +30,7 @@ from dbt.adapters.spark_dynamic.state_rows import (
     success_row,
 )
 from dbt.adapters.spark_dynamic.state_store import StateStore
+from dbt.adapters.spark_dynamic.tries import Tries
 from dbt.adapters.spark_dynamic.warehouse import DbtWarehouse
 from spark_dynamic.errors import WarehouseError
 from spark_dynamic.frontier.state import KnownState, StateRow, row_of
@@ -59,8 +60,7 @@ class DynamicTables:
         self._cycle: Cycle | None = None
         self._schedule: RunSchedule | None = None
         self._written: dict[TableName, datetime] = {}
-        # What was begun and has not come to an end yet.
-        self._begun: dict[TableName, tuple[Request, datetime]] = {}
+        self._tries = Tries()
         self._has_told_how_to_force = False
         self._looking = threading.Lock()
         self._looked_in: Cycle | None = None
@@ -76,8 +76,7 @@ class DynamicTables:
         cycle, schedule = self._open(warehouse)
         response = schedule.held(request)
         if response is None:
-            with self._lock:
-                self._begun[request.view] = request, started_at
+            self._tries.begin(request, started_at)
             return None
         if schedule.is_first_met(str(request.view)):
             mode = request.config.refresh_mode.value
@@ -118,7 +117,8 @@ class DynamicTables:
             self._heal_state(plan, cycle)
         if plan.decision.warning:
             self._adapter.warn(f"{request.view}: {plan.decision.warning}")
-        return PlannedRefresh(plan, cycle, started_at, began, windows, jobs)
+        owes_hooks = schedule.situation.known_of(str(request.view)).owes_hooks
+        return PlannedRefresh(plan, cycle, started_at, began, windows, jobs, owes_hooks)
 
     def foresee(self, planned: PlannedRefresh | QuietRefresh) -> None:
         """Find out whether rows will be written: hooks run only then."""
@@ -164,7 +164,7 @@ class DynamicTables:
         settled = settle(outcome, cycle, planned.began, warehouse)
         row = success_row(outcome, cycle, times, marks, settled)
         self._add_event(replace(row, jobs=planned.jobs.jobs), cycle)
-        self._finish(plan.request.view)
+        self._tries.refreshed(plan.request.view, planned.hooks_to_run)
         self._drop_unread_windows(planned, outcome, cycle, warehouse)
         return refresh_response(outcome)
 
@@ -190,27 +190,32 @@ class DynamicTables:
         _, schedule = self._open(DbtWarehouse(self._adapter))
         marks, times = schedule.marks_of(quiet.request), (quiet.started_at, now)
         self._add_event(quiet_row(quiet, times, marks), quiet.cycle)
-        self._finish(quiet.request.view)
+        self._tries.refreshed(quiet.request.view)
         return quiet_response(quiet)
 
     def ended(self, table: TableName, error: BaseException | None) -> None:
-        """Count it as an error if a model failed before its refresh, in a hook for instance."""
-        begun = self._finish(table)
-        if begun is not None and self._cycle is not None:
-            request, started_at = begun
+        """Count it as an error if a model failed before its refresh or after it, in a hook."""
+        failed = self._tries.end(table, error)
+        if failed and self._cycle:
             why = error if isinstance(error, Exception) else RuntimeError("The refresh was left.")
-            self.note_failure(why, request, self._cycle, started_at)
+            begun = failed.request, self._cycle, failed.started_at
+            self.note_failure(why, *begun, failed.action)
 
     def note_failure(
-        self, error: Exception, request: Request, cycle: Cycle, started_at: datetime
+        self,
+        error: Exception,
+        request: Request,
+        cycle: Cycle,
+        started_at: datetime,
+        action: str = "",
     ) -> None:
-        """Write down a failed try."""
+        """Write down a failed try; with an action, its refresh was done but not its hooks."""
         warehouse = DbtWarehouse(self._adapter)
         _, schedule = self._open(warehouse)
         times = started_at, warehouse.now()
         row = failure_row(error, request, cycle, times, schedule.marks_of(request))
-        self._add_event(row, cycle)
-        self._finish(request.view)
+        self._add_event(replace(row, refresh_action=action), cycle)
+        self._tries.end(request.view)
 
     def note_written(self, table: TableName) -> None:
         """Remember what another node of this invocation wrote."""
@@ -316,17 +321,14 @@ class DynamicTables:
         with self._lock:
             cycle.events.append(row)
 
-    def _finish(self, table: TableName) -> tuple[Request, datetime] | None:
-        with self._lock:
-            return self._begun.pop(table, None)
-
     def _tell_how_to_force(self) -> None:
         with self._lock:
             has_told, self._has_told_how_to_force = self._has_told_how_to_force, True
         if not has_told:
             self._adapter.tell(
-                "Tables that are NOT_DUE are within their target lag. To refresh everything that "
-                f"is selected now, set {REFRESH_VARIABLE}=all."
+                "Tables that are NOT_DUE are refreshed after their next grid point, or when a "
+                "table that reads them needs it. To refresh everything that is selected now, set "
+                f"{REFRESH_VARIABLE}=all."
             )
 
     def _reported(self, request: Request, cycle: Cycle, started_at: datetime) -> "_Reported":

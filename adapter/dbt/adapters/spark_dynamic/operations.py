@@ -9,10 +9,10 @@ from dbt_common.exceptions import DbtRuntimeError
 
 from dbt.adapters.spark_dynamic.dynamic_tables import DynamicTables
 from dbt.adapters.spark_dynamic.errors import RefreshError, reported
+from dbt.adapters.spark_dynamic.named_models import named_model, relation_of
 from dbt.adapters.spark_dynamic.requests import request_for
 from spark_dynamic.changes.layout import shapes
 from spark_dynamic.errors import EngineError, WarehouseError
-from spark_dynamic.names import TableName
 from spark_dynamic.refresh.explain import Line, explain_refresh, explain_windows
 from spark_dynamic.refresh.plan import plan_refresh
 from spark_dynamic.refresh.request import Request
@@ -107,23 +107,22 @@ class Operations:
         return self._adapter._macro_resolver
 
     def _node(self, model: str) -> Any:
-        name = model.rpartition(".")[2]
-        found = [node for node in self._dynamic() if node.name == name or node.alias == name]
-        if not found:
+        found = named_model(self._dynamic(), model)
+        if found is None:
             known = ", ".join(sorted(node.name for node in self._dynamic())) or "none"
             raise DbtRuntimeError(
                 f"MODEL_UNKNOWN: '{model}' is no dynamic table of this project. "
                 f"Expected one of: {known}."
             )
-        return found[0]
+        return found
 
     def _changes_in(self, model: str) -> str:
         """Return the compiled text of a model that is no dynamic table; "" if there is none."""
-        name = model.rpartition(".")[2]
-        for node in self._manifest.nodes.values():
-            if node.resource_type == "model" and name in (node.name, node.alias):
-                return "" if node in self._dynamic() else self._compiled(node).compiled_code or ""
-        return ""
+        models = (n for n in self._manifest.nodes.values() if n.resource_type == "model")
+        node = named_model(models, model)
+        if node is None or node in self._dynamic():
+            return ""
+        return self._compiled(node).compiled_code or ""
 
     def _dynamic(self) -> list[Any]:
         return [
@@ -149,7 +148,7 @@ class Operations:
         return [known[id] for id in order if id in chosen and id in known]
 
     def _relation(self, node: Any) -> str:
-        return str(TableName.of(node.schema, node.alias))
+        return str(relation_of(node))
 
     def _request(self, node: Any) -> Request:
         compiled = self._compiled(node)

@@ -11,6 +11,7 @@ from spark_dynamic.refresh.cycle import Cycle
 from spark_dynamic.refresh.plan import Plan
 from spark_dynamic.refresh.request import Request
 from spark_dynamic.refresh.run import Outcome
+from spark_dynamic.schedule.known import REFRESHES
 
 _NOTHING = "-- nothing to do"
 # What of rebuilds is no surprise; the user should hear of the others.
@@ -32,6 +33,7 @@ class PlannedRefresh:
         began: int,
         windows: Sequence[Outcome] = (),
         jobs: JobCount | None = None,
+        owes_hooks: bool = False,
     ) -> None:
         self.plan = plan
         self.cycle = cycle
@@ -41,6 +43,8 @@ class PlannedRefresh:
         # What was done for the windows of changes that the model reads.
         self.windows = windows
         self.jobs = jobs or JobCount()
+        # The post-hooks of the last refresh did not come to their end.
+        self._owes_hooks = owes_hooks
         self.outcome: Outcome | None = None
         # Those that were run for the table itself, also if one of them failed.
         self.statements: list[str] = []
@@ -51,6 +55,12 @@ class PlannedRefresh:
     def writes(self) -> bool:
         """Tell whether rows will be written (or were, afterwards), so that hooks run."""
         return (self.outcome.plan if self.outcome else self.plan).decision.writes
+
+    @property
+    def hooks_to_run(self) -> str:
+        """The action after which post-hooks run, perhaps those of an earlier refresh; else ""."""
+        action = (self.outcome.plan if self.outcome else self.plan).decision.action
+        return action if self.writes or (self._owes_hooks and action in REFRESHES) else ""
 
     @property
     def sql(self) -> str:
@@ -96,4 +106,5 @@ class QuietRefresh:
     is_quiet: ClassVar[bool] = True
     writes: ClassVar[bool] = False
     warnings: ClassVar[tuple[str, ...]] = ()
+    hooks_to_run: ClassVar[str] = ""
     makes_storage: ClassVar[bool] = False

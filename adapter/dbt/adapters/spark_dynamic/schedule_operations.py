@@ -77,7 +77,8 @@ class ScheduleOperations(Operations):
                 "columns of its contract are looked after by dbt run alone. Nothing was changed; "
                 f"use {how}."
             )
-        if planned.writes and (config.pre_hook or config.post_hook):
+        is_owed = planned.hooks_to_run and config.post_hook
+        if is_owed or (planned.writes and config.pre_hook):
             self._adapter.warn(f"The hooks of {node.name} are not run. To run them: {how}.")
         response = self._tables.run(planned)
         for text in planned.warnings:
@@ -176,12 +177,14 @@ def _status_row(schedule: RunSchedule, name: str, refreshes: Iterable[Refresh]) 
     numbers = lag_numbers(refreshes, status.target_lag, now - _LOOKED_AT, now)
     share = numbers.share_within_target if numbers else None
     due = status.next_due
+    # What waits, or is needed by nobody, has a grid point behind it and is not due all the same.
+    when = f"{due:%Y-%m-%d %H:%M:%S} UTC" if due and due > now else None
     return [
         name,
         "DUE" if verdict.is_due else str(verdict.why),
         _target(schedule, name),
         None if status.lag is None else format_duration(status.lag),
-        "now" if verdict.is_due else None if due is None else f"{due:%Y-%m-%d %H:%M:%S} UTC",
+        "now" if verdict.is_due else when,
         format_duration(numbers.peak) if numbers else None,
         format_duration(numbers.trough) if numbers else None,
         None if share is None else f"{share:.1%}",

@@ -1,6 +1,6 @@
 """What is written down about a dynamic table: rows of the state table."""
 
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from dbt_common.exceptions import DbtDatabaseError, DbtRuntimeError
 
@@ -55,6 +55,7 @@ def success_row(
         shape=outcome.shape if plan.decision.action == "INCREMENTAL" else None,
         marks=marks,
         settled=settled,
+        waited=_waited(outcome.data_timestamp, cycle, times),
     )
 
 
@@ -89,6 +90,7 @@ def quiet_row(quiet: QuietRefresh, times: Times, marks: Marks) -> StateRow:
         jobs=0,
         marks=marks,
         settled=settled,
+        waited=_waited(cycle.data_timestamp, cycle, times),
     )
 
 
@@ -143,3 +145,8 @@ def event_row(
         ended_at=now,
         engine_version=version,
     )
+
+
+def _waited(moment: datetime | None, cycle: Cycle, times: Times) -> timedelta | None:
+    """Return how long a refresh waited in its cycle; with an older cut that cannot be told."""
+    return times[0] - moment if moment and moment == cycle.data_timestamp else None

@@ -8,9 +8,10 @@ from dbt_common.exceptions import DbtRuntimeError
 
 from dbt.adapters.spark_dynamic.dynamic_tables import DynamicTables
 from dbt.adapters.spark_dynamic.errors import reported
+from dbt.adapters.spark_dynamic.named_models import relation_of
 from dbt.adapters.spark_dynamic.operations import text_table
 from dbt.adapters.spark_dynamic.stream_models import Consuming
-from dbt.adapters.spark_dynamic.stream_positions import StreamPositions, name_of, named
+from dbt.adapters.spark_dynamic.stream_positions import StreamPositions, named
 from dbt.adapters.spark_dynamic.warehouse import DbtWarehouse
 from spark_dynamic.changes import read as changes
 from spark_dynamic.changes.consume import moved
@@ -52,12 +53,14 @@ class StreamOperations:
         rows = []
         for node in self._positions.streams(stream):
             reading: list[tuple[str, Consumer | Exception | None]] = [
-                (str(name_of(consuming.node)), found)
+                (str(relation_of(consuming.node)), found)
                 for consuming, found in known
                 if consuming.consumes(node, _taken_by(found))
             ]
             for name, found in reading or [("-", None)]:
-                rows.append([str(name_of(node)), name, *self._line(node, found, cycle, warehouse)])
+                rows.append(
+                    [str(relation_of(node)), name, *self._line(node, found, cycle, warehouse)]
+                )
         return text_table(_COLUMNS, rows)
 
     def _found(self, node: Any, warehouse: DbtWarehouse) -> Consumer | Exception:
@@ -137,7 +140,7 @@ class StreamOperations:
             chosen = self._chosen(consuming, found, stream)
             if found.relation is None:
                 raise EngineError(
-                    "STREAM_POINT", f"{name_of(node)} does not exist, so it has no position."
+                    "STREAM_POINT", f"{relation_of(node)} does not exist, so it has no position."
                 )
             wanted = {
                 one.unique_id: None if point is None else self._taken(one, point, cycle, warehouse)
@@ -183,10 +186,10 @@ class StreamOperations:
 
     def _shown(self, node: Any, record: Consumption, forgotten: list[str]) -> agate.Table:
         rows = [
-            [str(name_of(node)), stream.rpartition(".")[2], shown_position(taken.end)]
+            [str(relation_of(node)), stream.rpartition(".")[2], shown_position(taken.end)]
             for stream, taken in sorted(record.streams.items())
         ]
-        rows += [[str(name_of(node)), stream, _NOW_ROW] for stream in sorted(forgotten)]
+        rows += [[str(relation_of(node)), stream, _NOW_ROW] for stream in sorted(forgotten)]
         return text_table(["consumer", "stream", "position"], rows)
 
 

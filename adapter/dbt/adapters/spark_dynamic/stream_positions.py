@@ -9,6 +9,7 @@ from dbt_common.exceptions import DbtRuntimeError
 from dbt.adapters.spark_dynamic.__version__ import version
 from dbt.adapters.spark_dynamic.config import MATERIALIZATION
 from dbt.adapters.spark_dynamic.dynamic_tables import DynamicTables
+from dbt.adapters.spark_dynamic.named_models import named_model, relation_of
 from dbt.adapters.spark_dynamic.requests import result_settings
 from dbt.adapters.spark_dynamic.stream_models import STREAM, Consuming, consumers, is_stream
 from spark_dynamic.changes.consumer import Consumer, ConsumerRequest, read_consumer
@@ -62,9 +63,11 @@ class StreamPositions:
 
     def stream(self, node: Any, warehouse: Warehouse) -> Stream:
         """Return a stream as it was built last."""
-        found = read_stream(warehouse, name_of(node))
+        found = read_stream(warehouse, relation_of(node))
         if found is None:
-            raise EngineError("STREAM_NOT_BUILT", f"The stream {name_of(node)} was not built yet.")
+            raise EngineError(
+                "STREAM_NOT_BUILT", f"The stream {relation_of(node)} was not built yet."
+            )
         return found
 
     def stream_now(self, node: Any, cycle: Cycle, warehouse: Warehouse) -> Stream:
@@ -75,7 +78,7 @@ class StreamPositions:
     def consumer(self, node: Any, warehouse: Warehouse, anyhow: bool = False) -> Consumer:
         """Return what is there of a consumer; `anyhow`: also if its position is lost."""
         holds_last_batch = node.config.materialized == "table"
-        request = ConsumerRequest(node.unique_id, name_of(node), version, holds_last_batch)
+        request = ConsumerRequest(node.unique_id, relation_of(node), version, holds_last_batch)
         try:
             return read_consumer(request, warehouse, self.kept(warehouse))
         except EngineError as error:
@@ -90,7 +93,7 @@ class StreamPositions:
 
     def stream_at(self, name: TableName) -> Any:
         """Return the stream of the project that has a view of that name, if any."""
-        return next((node for node in self.streams() if name_of(node) == name), None)
+        return next((node for node in self.streams() if relation_of(node) == name), None)
 
     def dynamic_table(self, name: str) -> TableName:
         """Return the view of a dynamic table, by the name of the model or its own."""
@@ -102,7 +105,7 @@ class StreamPositions:
             if str(node.resource_type) == "model" and node.config.materialized == MATERIALIZATION
         ]
         [node] = named(found, name, f"no model with materialized='{MATERIALIZATION}'")
-        return name_of(node)
+        return relation_of(node)
 
     def of(self, point: OtherPosition, warehouse: Warehouse) -> Position:
         """Return the position of a stream, or of one of its consumers."""
@@ -142,29 +145,12 @@ class KnownPlaces:
         return self.positions.dynamic_table(name)
 
 
-def name_of(node: Any) -> TableName:
-    """Return the name of a node's relation."""
-    return TableName.of(node.schema, node.alias)
-
-
 def named(nodes: list[Any], name: str | None, otherwise: str) -> list[Any]:
     """Return all nodes in a fixed order, or the one that a name means: short, or with a dot."""
     if name is None:
         return sorted(nodes, key=lambda node: str(node.unique_id))
-    found = [node for node in nodes if _is_called(node, name)]
-    if not found:
+    found = named_model(nodes, name)
+    if found is None:
         known = ", ".join(sorted(node.name for node in nodes)) or "none"
         raise DbtRuntimeError(f"MODEL_UNKNOWN: '{name}' is {otherwise}. Expected one of: {known}.")
-    if len(found) > 1:
-        whole = ", ".join(sorted(str(name_of(node)) for node in found))
-        raise DbtRuntimeError(
-            f"MODEL_AMBIGUOUS: '{name}' is the name of several models. "
-            f"Expected the whole name of one: {whole}."
-        )
-    return found
-
-
-def _is_called(node: Any, name: str) -> bool:
-    if "." not in name:
-        return name in (node.name, node.alias)
-    return name == f"{node.package_name}.{node.name}" or TableName.parse(name) == name_of(node)
+    return [found]

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from fake_shop import Shop
-from real_dbt import dbt, said, shop_below_dbt, write_project
+from real_dbt import SHOWN, dbt, said, shop_below_dbt, write_project
 
 WEEK = "{{ config(materialized='dynamic_table', target_lag='7 days', suspend_after=2) }}\n"
 TOTALS = WEEK + "select customer, sum(amount) as total from shop.orders group by 1"
@@ -86,3 +86,37 @@ def test_errors_suspend_a_table_and_hold_up_only_what_reads_it(shop: Shop, folde
     dbt(folder, "run-operation", "dynamic_table_resume", "--args", "{models: totals}")
     assert set(actions(dbt(folder, "run")).values()) == {"FULL", "NO_DATA"}
     assert shop.spark.read("select best from shop.report") == [(109,)]
+
+
+HOOKED = WEEK.replace("suspend_after", "post_hook='{{ might_fail() }}', suspend_after") + (
+    "select customer, sum(amount) as total from shop.orders group by 1"
+)
+MIGHT_FAIL = """
+{% macro might_fail() %}
+  {%- if execute and env_var('SHOP_FAILS', '') -%}
+    {%- do exceptions.raise_compiler_error('the hook failed') -%}
+  {%- elif execute -%}
+    {%- do log('the hook ran') -%}
+  {%- endif -%}
+{% endmacro %}
+"""
+
+
+def test_a_post_hook_that_failed_runs_again_until_it_succeeds(
+    shop: Shop, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_project(tmp_path, {"totals": HOOKED}, {"hooks": MIGHT_FAIL})
+    monkeypatch.setenv("SHOP_FAILS", "yes")
+    # More often than `suspend_after`: what the table holds is right every time.
+    for number, action in enumerate(["FULL", "NO_DATA", "NO_DATA"], 1):
+        assert said(dbt(tmp_path, "run"))["totals"].startswith("error: Compilation Error")
+        done, failed = shop.spark.state_rows[-2:]
+        assert (done.state, done.refresh_action) == ("SUCCEEDED", action)
+        assert (failed.state, failed.refresh_action) == ("FAILED", action)
+        assert "the hook failed" in failed.error
+        assert len(shop.spark.state_rows) == 2 * number
+    monkeypatch.delenv("SHOP_FAILS")
+    SHOWN.clear()
+    assert said(dbt(tmp_path, "run")) == {"totals": "success: NO_DATA"}
+    assert SHOWN.count("the hook ran") == 1
+    assert said(dbt(tmp_path, "run"))["totals"].startswith("success: NOT_DUE")

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from dbt_common.exceptions import DbtRuntimeError
+from dbt_common.exceptions import DbtRuntimeError, EventCompilationError
 from fake_dbt import DbtShop, dbt_shop
 
 from dbt.adapters.spark_dynamic.dynamic_tables import DynamicTables
@@ -101,6 +101,35 @@ def test_what_fails_before_the_refresh_is_an_error_too(shop: DbtShop) -> None:
     tables.ended(request.view, ValueError("told twice"))
     tables.flush()
     assert [(row.state, row.error) for row in shop.rows] == [("FAILED", "FAILED: the hook failed")]
+
+
+def run_and_fail(shop: DbtShop, error: Exception) -> None:
+    """Refresh a table; then what comes after its refresh fails."""
+    adapter = shop.adapter()
+    tables = DynamicTables(adapter)
+    request = shop.request(adapter, "totals")
+    assert tables.held(request) is None
+    tables.run(tables.plan(request))
+    tables.ended(request.view, error)
+    tables.flush()
+
+
+def test_post_hooks_that_failed_are_owed_by_an_operation_too(shop: DbtShop) -> None:
+    shop.configs["totals"]["post-hook"] = "select 1"
+    run_and_fail(shop, ValueError("the hook failed"))
+    written = [(row.refresh_action, row.state, row.error) for row in shop.rows]
+    assert written == [
+        ("FULL", "SUCCEEDED", None),
+        ("FULL", "FAILED", "FAILED: the hook failed"),
+    ]
+    assert rows(operations(shop).refresh("totals")) == [["shop.totals", "NO_DATA"]]
+    assert "The hooks of totals are not run." in shop.warnings[-1]
+
+
+def test_a_warning_that_is_made_an_error_is_none_of_the_table(shop: DbtShop) -> None:
+    run_and_fail(shop, EventCompilationError("rebuilt in full", None))
+    assert [row.state for row in shop.rows] == ["SUCCEEDED"]
+    assert shop.run("totals", after=1)["totals"].startswith("NOT_DUE")
 
 
 # Suspended by a person
@@ -226,6 +255,16 @@ def test_the_status_shows_who_is_suspended_and_who_waits(shop: DbtShop) -> None:
     found = status(shop, after=400)
     assert found["shop.totals"][0] == "SUSPENDED_BY_A_PERSON"
     assert found["shop.report"][0] == "WAITING"
+    # Neither is due at a time that could be told.
+    assert (found["shop.totals"][3], found["shop.report"][3]) == (None, None)
+
+
+def test_the_status_shows_who_has_failed_as_due(shop: DbtShop) -> None:
+    shop.run()
+    break_source(shop)
+    shop.run("totals", after=400)
+    state, *_, due, _, _, _, errors = status(shop, after=1, models="totals")["shop.totals"]
+    assert (state, due, errors) == ("DUE", "now", "1")
 
 
 # What the generic tests ask

@@ -131,7 +131,7 @@ def test_a_name_means_one_model_or_none() -> None:
     assert named(nodes, "archive.people", "nothing") == [other]
     assert named(nodes, "archive_of.people", "nothing") == [other]
     assert named(nodes, "persons", "nothing") == [alias]
-    with pytest.raises(DbtRuntimeError, match="several models.*archive.people, dev.people, shop"):
+    with pytest.raises(DbtRuntimeError, match="several models.*: archive.people, shop"):
         named(nodes, "people", "nothing")
     with pytest.raises(DbtRuntimeError, match="'test.people' is nothing. Expected one of"):
         named(nodes, "test.people", "nothing")

@@ -291,3 +291,49 @@ def test_suspend_after_is_the_models_own() -> None:
     known = {name: built(10, errors_in_a_row=1) for name in "ab"}
     verdicts = decide(graph, 11, **known)
     assert [v.why for v in verdicts.values()] == [Why.FAILED, Why.SUSPENDED_BY_ERRORS]
+
+
+# Nobody needs it
+
+
+SUSPENDED = built(10, is_suspended=True)
+
+
+def test_a_downstream_table_is_left_alone_while_its_only_reader_is_suspended() -> None:
+    graph = graph_of(a="downstream", b=(5, "a"))
+    assert shown(decide(graph, 500, a=built(10), b=SUSPENDED)) == {
+        "a": "NOT_DUE",
+        "b": "SUSPENDED_BY_A_PERSON",
+    }
+    # As soon as it is resumed, both are due.
+    resumed = decide(graph, 500, a=built(10), b=built(10))
+    assert shown(resumed) == {"a": "CROSSED at 500", "b": "CROSSED at 500"}
+
+
+def test_whom_no_reader_at_any_distance_needs_is_left_alone() -> None:
+    # d waits for c, which is suspended; b and a would be refreshed for d alone.
+    graph = graph_of(a="downstream", b=("downstream", "a"), c=5, d=(5, "b c"))
+    known = {name: built(10) for name in "abd"}
+    verdicts = shown(decide(graph, 500, c=SUSPENDED, **known))
+    assert verdicts == {
+        "a": "NOT_DUE",
+        "b": "NOT_DUE",
+        "c": "SUSPENDED_BY_A_PERSON",
+        "d": "WAITING for c",
+    }
+    # Another reader needs a, a person wants b, or b has failed: then they are due.
+    other = graph_of(a="downstream", b=("downstream", "a"), c=5, d=(5, "b c"), e=(5, "a"))
+    found = shown(decide(other, 500, c=SUSPENDED, e=built(10), **known))
+    assert (found["a"], found["b"]) == ("CROSSED at 500", "NOT_DUE")
+    known["b"] = built(10, errors_in_a_row=1)
+    found = shown(decide(graph, 500, c=SUSPENDED, **known))
+    assert (found["a"], found["b"]) == ("CROSSED at 500", "FAILED at 500")
+    found = shown(decide(graph, 500, FORCE, c=SUSPENDED, **known))
+    assert (found["a"], found["b"]) == ("FORCED at 500", "FAILED at 500")
+
+
+def test_a_table_with_a_lag_of_its_own_is_needed_for_itself() -> None:
+    graph = graph_of(a=5, b=(5, "a"), c="downstream", d=(None, "c"))
+    known = {"a": built(10), "b": SUSPENDED, "c": built(10), "d": SUSPENDED}
+    found = shown(decide(graph, 500, **known))
+    assert (found["a"], found["c"]) == ("CROSSED at 500", "NOT_DUE")

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pytest
 from fake_schedule import at, seconds
 
@@ -51,6 +53,33 @@ def test_it_is_known_when_a_table_waited_until_it_is_refreshed() -> None:
     assert noted(waited, refresh("NO_DATA", 30)).waited_at is None
 
 
+def waiting(moment: float, waited: float | None, action: str = "INCREMENTAL") -> Refresh:
+    late = None if waited is None else seconds(waited)
+    return replace(refresh(action, moment), waited=late)
+
+
+def test_the_longest_of_the_last_waits_is_expected() -> None:
+    rows = [waiting(1, 900, "FULL"), waiting(50, 9.5), waiting(100, -0.1)]
+    # The first build says nothing of later runs.
+    assert known_from(rows[:1]).expected_wait == seconds(0)
+    assert known_from(rows).expected_wait == seconds(10)
+    # A data timestamp of an earlier run says nothing of this one.
+    assert known_from([*rows, waiting(150, None)]).expected_wait == seconds(10)
+    # A table to which nothing has happened has waited as well.
+    assert known_from([*rows, waiting(150, 30, "NO_DATA")]).expected_wait == seconds(30)
+    assert known_from([*rows, refresh("FULL", None)]).waits == ()
+
+
+def test_the_wait_of_a_busy_run_is_remembered_until_points_of_that_kind_came_twice() -> None:
+    # Points of 48 seconds, and now and then of 384: then there is more to do. Of these, every
+    # other one is a point of 768 seconds or more, too.
+    moments = range(1, 48 * 8 * 6, 48)
+    waits = [(m, 100 if m == 385 else 60 if m % 384 == 1 else 2) for m in moments]
+    known = known_from([waiting(m, waited) for m, waited in waits if m < 1900])
+    assert known.expected_wait == seconds(100)
+    assert known_from([waiting(*each) for each in waits]).expected_wait == seconds(60)
+
+
 def test_data_never_get_older() -> None:
     known = known_from([refresh("FULL", 30), refresh("COVERED", 30), refresh("FULL", 20)])
     assert known.timestamps == (at(30), at(20))
@@ -69,6 +98,15 @@ def test_errors_in_a_row_end_with_a_refresh() -> None:
 def test_the_error_of_a_suspended_table_is_not_another_failure() -> None:
     row = Refresh("SUSPENDED", at(0), at(1), None, succeeded=False)
     assert known_from([FAILURE, row]).errors_in_a_row == 1
+
+
+def test_post_hooks_are_owed_from_their_failure_to_the_next_refresh() -> None:
+    after_it = Refresh("INCREMENTAL", at(0), at(2), None, succeeded=False)
+    known = known_from([refresh("INCREMENTAL", 1), after_it])
+    assert (known.errors_in_a_row, known.owes_hooks, known.timestamps) == (1, True, (at(1),))
+    assert known_from([refresh("FULL", 1), after_it, FAILURE]).owes_hooks
+    assert not known_from([refresh("FULL", 1), after_it, refresh("NO_DATA", 2)]).owes_hooks
+    assert not known_from([refresh("FULL", 1), FAILURE]).owes_hooks
 
 
 @pytest.mark.parametrize(

@@ -84,7 +84,6 @@ def test_a_refresh_without_new_rows_brings_the_lag_down_too() -> None:
         (10, built(0), "NOT_DUE lag 2m of 10m", 384),
         (10, built(130), "NOT_DUE lag 0s of 10m", 384),
         ("downstream", built(0), "NOT_DUE lag 2m of downstream", None),
-        (10, Known(), "NOT_DUE lag 0s of 10m", None),
     ],
 )
 def test_how_a_table_stands(lag: Lag, known: Known, line: str, next_due: float | None) -> None:
@@ -106,7 +105,29 @@ def test_a_table_that_is_overdue_was_due_in_the_past() -> None:
     assert status.next_due == at(384)
 
 
+@pytest.mark.parametrize(
+    ("lag", "known", "next_due"),
+    [
+        (10, Known(), 120),
+        (None, Known(), 120),
+        (10, built(0, errors_in_a_row=1), 120),
+        (None, built(0, errors_in_a_row=1), 120),
+        (10, built(0, is_edited=True), 120),
+        (10, built(0, is_reconfigured=True), 120),
+        (10, built(0, is_suspended=True), None),
+        (10, built(0, errors_in_a_row=5), None),
+        (10, Known(is_suspended=True), None),
+        (None, built(0), None),
+    ],
+)
+def test_what_is_due_is_due_now_and_what_is_suspended_never(
+    lag: Lag, known: Known, next_due: float | None
+) -> None:
+    status = status_of(Situation(graph_of(a=lag), {"a": known}, at(120)), "a")
+    assert status.next_due == (None if next_due is None else at(next_due))
+
+
 def test_without_data_there_is_no_lag() -> None:
     status = status_of(Situation(graph_of(a=5), {}, at(120)), "a")
-    assert (status.lag, status.next_due) == (None, None)
+    assert (status.lag, status.next_due) == (None, at(120))
     assert timedelta() == status_of(Situation(graph_of(a=5), {"a": built(130)}, at(120)), "a").lag

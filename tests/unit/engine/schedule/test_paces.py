@@ -1,3 +1,4 @@
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 
@@ -21,6 +22,19 @@ def periods(
 ) -> dict[str, float | None]:
     paces = find_paces(graph_of(**graph), known, seconds(late))
     return {n: p.period.total_seconds() if p.period else None for n, p in paces.items()}
+
+
+def test_a_table_waits_as_long_as_it_did_and_at_least_for_its_upstreams() -> None:
+    graph = {"a": 5, "b": (5, "a")}
+    known = {"a": built(0, took=10), "b": built(0, took=2)}
+    assert periods(graph, **known) == {"a": 192, "b": 192}
+    # Both are quick, but b has waited for a thread for two minutes.
+    known["b"] = replace(known["b"], waits=((120,),))
+    paces = find_paces(graph_of(**graph), known)
+    assert paces["b"].waiting == seconds(120) and paces["b"].is_feasible
+    assert periods(graph, **known) == {"a": 96, "b": 96}
+    known["b"] = replace(known["b"], waits=((4,),))
+    assert find_paces(graph_of(**graph), known)["b"].waiting == seconds(10)
 
 
 def test_every_period_is_twice_the_one_before() -> None:

@@ -24,9 +24,16 @@ MARKS = Marks("definition", "text", "config")
 EDITED = Marks("other", "text", "config")
 
 
-def done(action: str, moment: float | None, end: float, marks: Marks | None = MARKS) -> Event:
+def done(
+    action: str,
+    moment: float | None,
+    end: float,
+    marks: Marks | None = MARKS,
+    waited: float | None = None,
+) -> Event:
     stamp = None if moment is None else at(moment)
-    return Event("shop.a", Refresh(action, at(end - 1), at(end), stamp), marks)
+    late = None if waited is None else seconds(waited)
+    return Event("shop.a", Refresh(action, at(end - 1), at(end), stamp, waited=late), marks)
 
 
 def failed(end: float, marks: Marks | None = MARKS) -> Event:
@@ -117,15 +124,21 @@ def test_it_is_read_as_it_was_written() -> None:
         "shop.b": after(done("NOT_DUE", None, 12, None)),
         "shop.c": Remembered(),
         "shop.d": after(done("WAITING", None, 12, None)),
+        "shop.f": remember(
+            {}, [Event("shop.f", Refresh("FULL", at(1), at(2), succeeded=False), MARKS)]
+        )["shop.f"],
+        "shop.e": after(done("FULL", 10, 11), done("FULL", 200, 201, waited=7)),
     }
     assert tables["shop.b"].known.seen_at == at(12)
+    assert tables["shop.e"].known.expected_wait == seconds(7)
     written = json.dumps(write_remembered(tables))
     assert read_remembered(json.loads(written)) == tables
 
 
 def test_a_table_takes_a_bounded_part_of_the_summary() -> None:
-    events = [done("FULL", n, n + 0.123456) for n in range(1000)]
-    assert len(json.dumps(write_remembered(remember({}, events)))) < 500
+    # Nine days, so that points of all kinds were crossed.
+    events = [done("FULL", 800 * n, 800 * n + 0.123456, waited=n) for n in range(1000)]
+    assert len(json.dumps(write_remembered(remember({}, events)))) < 600
 
 
 # In the summary of the state table

@@ -9,6 +9,7 @@ from fake_records import record_of
 from fake_schedule import minutes, seconds
 from simulation.clockwork import Clockwork, Done
 from simulation.projects import Project, random_project
+from simulation.weather import Weather, checked
 
 from spark_dynamic.frontier.cut import Cut, Upstream, choose_cut
 from spark_dynamic.frontier.record import Pin, Recorded
@@ -29,8 +30,8 @@ pytestmark = pytest.mark.thorough
 class WithRealCuts(Clockwork):
     """Every table reads a base table of its own, too; base tables change every other minute."""
 
-    def __init__(self, project: Project, seed: int, is_rough: bool) -> None:
-        super().__init__(project, seed, threads=4)
+    def __init__(self, project: Project, seed: int, is_rough: bool, threads: int = 4) -> None:
+        super().__init__(project, seed, threads=threads)
         self.is_rough = is_rough
         self.records: dict[str, list[Recorded]] = {name: [] for name in self.graph.order}
         self.chosen: dict[str, Cut] = {}
@@ -114,3 +115,33 @@ def test_what_is_decided_for_now_is_refreshed_now(seed: int) -> None:
         # a consumer may have to be content with something older, which is a valid cut as well.
         others += decided is not None and decided != done.data_timestamp
     assert others < len(refreshes) / 10
+
+
+class RealCutsInWeather(WithRealCuts, Weather):
+    """Nobody interferes, but refreshes vary and fail, and some nights no run comes."""
+
+    def asks(self, moment: datetime) -> Asked:
+        return Asked()
+
+    def fails(self, name: str) -> bool:
+        return Weather.fails(self, name)
+
+
+@pytest.mark.parametrize(
+    ("tables", "days", "peaks"),
+    [(200, 4, 4_000), pytest.param(1000, 7, 40_000, marks=pytest.mark.nightly)],
+)
+def test_many_tables_keep_their_lags_by_real_cuts_whatever_fails(
+    tables: int, days: int, peaks: int
+) -> None:
+    lags = [minutes(60), minutes(120), minutes(240), "downstream"]
+    project = random_project(random.Random(3), tables, lags, seconds(5), 0.5, group=25)
+    made = RealCutsInWeather(project, 3, is_rough=False, threads=20)
+    # That cuts agree is looked at whenever one is kept.
+    made.run_for(timedelta(days=days))
+    assert sum(map(len, made.failed.values())) > tables / 2
+    # A table waits only if something that it reads has failed.
+    waiting = sum(len(run.waiting) for run in made.runs)
+    assert waiting < sum(run.refreshed for run in made.runs) / 100
+    count, exceeded = checked(made)
+    assert count > peaks and exceeded == []

@@ -259,18 +259,21 @@ def test_nobody_starves(seed: int) -> None:
     assert all(done[-1].data_timestamp > START + DAY * 0.9 for done in world.done.values())
 
 
-def test_two_thousand_tables_over_two_weeks() -> None:
+def test_two_thousand_tables_over_two_weeks_of_failures_and_nights_without_runs() -> None:
     lags = [16 * HOUR, DAY, 2 * DAY, "downstream"]
-    project = random_project(random.Random(7), 2000, lags, seconds(5))
-    world = Clockwork(project, threads=200).run_for(14 * DAY)
+    project = random_project(random.Random(7), 2000, lags, seconds(5), 0.5, group=25)
+    world = Weather(project, threads=20)
+    world.run_for(14 * DAY)
     assert sum(run.refreshed for run in world.runs) > 15_000
-    paces = situation(world).paces
+    assert sum(map(len, world.failed.values())) > 300
+    count, exceeded = checked(world)
+    assert count > 10_000 and exceeded == []
+    # Also who has failed is refreshed again, and nobody is forgotten.
     slack = max(run.end - run.start for run in world.runs) + world.every
-    for name, before, after in pairs(world):
-        peak = after.refresh.ended_at - before.data_timestamp
-        pace = paces[name]
-        assert pace.period and peak < pace.period + slack
-        assert peak < world.graph.lags[name] or not pace.is_feasible
+    paces, lags_kept = situation(world).paces, world.graph.lags
+    for name, pace in paces.items():
+        if pace.period:
+            assert lag_now(world, name) < min(pace.period, lags_kept[name]) + slack
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -282,3 +285,24 @@ def test_failures_and_nights_without_runs_make_late_only_whom_they_meet(seed: in
     assert sum(map(len, world.failed.values())) > 100
     count, exceeded = checked(world)
     assert count > 3000 and exceeded == []
+
+
+class Steady(Weather):
+    """Nothing fails, and every run comes."""
+
+    failing = 0.0
+
+    def comes(self, moment: datetime) -> bool:
+        return True
+
+
+@pytest.mark.parametrize("seed", SEEDS[:2])
+def test_tables_that_wait_for_threads_keep_their_lags(seed: int) -> None:
+    lags = [minutes(15), HOUR]
+    project = random_project(random.Random(seed), 100, lags, seconds(20), 0.5, group=5)
+    world = Steady(project, seed, threads=4)
+    world.run_for(DAY * 0.75)
+    # There is much more to do in a run than there are threads.
+    assert world.skipped
+    count, exceeded = checked(world)
+    assert count > 1500 and exceeded == []
