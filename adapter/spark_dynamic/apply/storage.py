@@ -121,6 +121,14 @@ def table_properties(config: DynamicTableConfig, model: str) -> dict[str, str]:
     }
 
 
+def narrowing_columns(config: DynamicTableConfig) -> frozenset[str]:
+    """Return the columns that tell files apart, in lower case; none if no key is declared."""
+    if not config.unique_key:
+        return frozenset()
+    names = (*config.unique_key, *config.partition_by, *config.cluster_by)
+    return frozenset(name.lower() for name in names)
+
+
 def select_for_storage(query: str, columns: Iterable[StoredColumn]) -> str:
     """Return a query whose columns are those of storage."""
     parts = [f"{quote(column.name)} AS {quote(column.stored_as)}" for column in columns]
