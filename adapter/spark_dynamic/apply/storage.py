@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from spark_dynamic.apply.unique_key import write_key
 from spark_dynamic.config import DynamicTableConfig
 from spark_dynamic.errors import EngineError
 from spark_dynamic.frontier.record import StoredColumn
@@ -117,6 +118,7 @@ def table_properties(config: DynamicTableConfig, model: str) -> dict[str, str]:
         "delta.enableDeletionVectors": "true",
         "delta.deletedFileRetentionDuration": retention,
         "delta.logRetentionDuration": retention,
+        **write_key(config.unique_key),
         MODEL_PROPERTY: model,
     }
 
