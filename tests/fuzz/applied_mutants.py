@@ -80,7 +80,6 @@ def a_lost_extreme_is_not_looked_for(patches: ExitStack) -> None:
 
 APPLIED_MUTANTS: tuple[Mutant, ...] = (
     every_copy_of_a_row_is_deleted,
-    every_rewrite_is_minimal,
     the_hash_forgets_where_a_null_is,
     a_group_goes_when_its_sum_is_zero,
     a_null_key_is_never_found,

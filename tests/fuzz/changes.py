@@ -115,7 +115,21 @@ class Checked:
         self.appended(monotonic, start, end)
         if self.is_keyed:
             self.appended(monotonic, start, end, by_key=True)
+        self.narrowed(start, end)
         self.counts.cases += 1
+
+    def narrowed(self, start: Versions, end: Versions) -> None:
+        """Few random queries use a column of a table, leave it out, and do nothing else."""
+        rng = random.Random(self.sql)
+        name = rng.choice(sorted(self.logs))
+        shown, used = rng.sample(list(self.logs[name].table.columns), 2)
+        sql = f"SELECT {shown} FROM {name} WHERE {used} IS NOT NULL"
+        net = self.net(ChangeRead(sql, SCHEMA, {}), start, end)
+        old, new = (
+            self.duck.query_over(duck_sql(sql), {name: self.logs[name].versions[at[name]]})
+            for at in (start, end)
+        )
+        assert added(old, net) == new, "narrowed"
 
     def monotonic(self) -> str:
         one, other = (self.rng.choice(sorted(self.logs)) for _ in range(2))
