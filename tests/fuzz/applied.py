@@ -105,6 +105,7 @@ class Applied:
         self._rng = random.Random(case.seed)
         self._query = Query(case.sql, find_references(case.sql, SCHEMA), {})
         self._old = dict.fromkeys(self._query.tables(), 0)
+        self.shape = ""
         self._new = {table: int(table.name in case.batches) for table in self._query.tables()}
 
     def difference(self, result: Bag) -> str:
@@ -120,6 +121,7 @@ class Applied:
         with incremental_statement(work, self._warehouse) as write:
             if write is not None:
                 self._warehouse.execute(write.statement)
+        self.shape = work.shape
         again = duck_text(maintenance.build(pinned(self._query, self._new), self._new, 1))
         return (
             self._stored(maintenance, again)
@@ -147,7 +149,11 @@ class Applied:
         columns = tuple(
             StoredColumn(row["col_name"], row["col_name"], row["data_type"]) for row in described
         )
-        return maintain(analysis, Verdict(""), SCHEMA, columns, self._old, self._warehouse)
+        # A key that is declared, whether it is one or not.
+        named = self._rng.sample(columns, self._rng.randint(0, min(2, len(columns))))
+        key = frozenset(column.name.lower() for column in named)
+        old, warehouse = self._old, self._warehouse
+        return maintain(analysis, Verdict(""), SCHEMA, columns, old, warehouse, key)
 
     def _columns(self, table: TableName) -> tuple[Column, ...]:
         types = {"timestamp": "timestamp_ntz"}
@@ -161,7 +167,7 @@ class Applied:
             if table.name in self._case.batches:
                 batch = self._case.batches[table.name]
                 kind = Kind.INSERTS if batch.insert_only else Kind.CHANGES
-                if self._rng.random() < 0.2:
+                if self._rng.random() < 0.3:
                     kind = Kind.REWRITE
                 found[table] = Interval(table, 0, 1, kind, location=table.name)
         return found

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from dataclasses import dataclass, replace
+from typing import Any
 
 import duckdb
 from sqlglot import exp
@@ -10,7 +11,7 @@ from fuzz.applied import Applied, Applying, NotTranslated
 from fuzz.case import SCHEMA, Case
 from fuzz.duck import Bag, Duck, OldFromNew, PlainStates, StrictDuckDB, added, duck_sql
 from fuzz.interpreter import Interpreter
-from spark_dynamic.delta.analysis import is_insert_only
+from spark_dynamic.delta.analysis import is_insert_only, is_minimal, unique_by
 from spark_dynamic.delta.differentiate import differentiate
 from spark_dynamic.delta.facts import Facts
 from spark_dynamic.plan.nodes import (
@@ -28,6 +29,7 @@ from spark_dynamic.plan.nodes import (
     walk,
 )
 from spark_dynamic.plan.types import with_union_types
+from spark_dynamic.refresh.shape import MINIMAL
 from spark_dynamic.sql import bind
 from spark_dynamic.sql.pin import Query as Text
 from spark_dynamic.sql.references import find_references
@@ -93,15 +95,18 @@ def _applied(case: Case, duck: Applying, new: Bag, outcome: Outcome) -> Outcome:
         return outcome
     failure, feature = None, "applied"
     try:
-        difference = Applied(case, duck).difference(new)
+        applied = Applied(case, duck)
+        difference = applied.difference(new)
         failure = Failure("applied", difference) if difference else None
+        feature = "applied minimal" if applied.shape.startswith(MINIMAL) else feature
     except NotIncremental:
         feature = "not applied: refused"
     except NotTranslated as error:
         feature = f"not applied: {str(error)[:30].splitlines()[0]}"
     except Exception as error:
         failure = Failure("crash", f"{type(error).__name__}: {error}")
-    return replace(outcome, failure=failure, features=outcome.features | {feature})
+    more = {"applied", feature} if feature.startswith("applied") else {feature}
+    return replace(outcome, failure=failure, features=outcome.features | more)
 
 
 class _Check:
@@ -131,6 +136,9 @@ class _Check:
         found, types = self._duck.weighted(sql, query.columns)
         if types != self._types:
             return Failure("plan types", f"{types} instead of {self._types}\n{sql}")
+        shared = _shared(list(found.elements()), query.columns, plan, {})
+        if shared:
+            return Failure("unique by", f"{shared}\n{sql}")
         return _difference("plan", self._new, found, sql)
 
     def _delta(self, query: Query, delta: Plan | None, facts: Facts) -> Failure | None:
@@ -142,6 +150,13 @@ class _Check:
             return Failure("delta types", f"{types} instead of {self._types}\n{sql}")
         if is_insert_only(delta, facts) and any(weight < 0 for weight in change.values()):
             return Failure("insert only", f"{change}\n{sql}")
+        rows = self._duck.raw(sql, query.columns)
+        both = {row for row, weight in rows if weight > 0} & {row for row, w in rows if w < 0}
+        if is_minimal(delta, query.columns, facts) and both:
+            return Failure("minimal", f"{both}\n{sql}")
+        shared = _shared([row for row, _ in rows], query.columns, delta, facts)
+        if shared:
+            return Failure("unique by", f"{shared}\n{sql}")
         failure = _difference("delta", self._new, added(self._old, change), sql)
         if failure is None and _reads_old(delta) and not _aggregates(delta):
             sql = Writer(OldFromNew(self._case), StrictDuckDB).weighted(delta)
@@ -158,6 +173,18 @@ class _Check:
             change = interpreter.bag(delta, query.columns)
             failure = _difference("interpreted delta", new, added(old, change), "")
         return failure
+
+
+def _shared(rows: list[Any], columns: tuple[str, ...], plan: Plan, facts: Facts) -> str:
+    """Return the values that two rows share, though they are said to tell all rows apart."""
+    for key in unique_by(plan, facts):
+        if key <= set(columns):
+            places = [columns.index(id) for id in sorted(key)]
+            counted = Counter(tuple(row[place] for place in places) for row in rows)
+            twice = [values for values, count in counted.items() if count > 1]
+            if twice:
+                return f"{sorted(key)}: {twice}"
+    return ""
 
 
 def _difference(kind: str, expected: Bag, found: Bag, sql: str) -> Failure | None:
@@ -204,6 +231,8 @@ def _features(plan: Plan, delta: Plan | None, facts: Facts) -> set[str]:
             for measure in node.measures
         ),
         "insert only": is_insert_only(delta, facts),
+        "unique": bool(unique_by(plan, {})),
+        "unique join": any(isinstance(n, Join) and unique_by(n, {}) for n in walk(plan)),
         "old state": _reads_old(delta),
         "weighted old state": _reads_old(delta) and not _aggregates(delta),
         "several terms": any(isinstance(node, Sum) for node in walk(delta)),

@@ -60,6 +60,12 @@ class Duck:
         names = ", ".join(f'"{column}"' for column in (*columns, WEIGHT))
         return self._bag(f"SELECT {names} FROM ({sql})", len(columns))
 
+    def raw(self, sql: str, columns: tuple[str, ...]) -> list[tuple[Any, int]]:
+        """Return the rows of weighted SQL as they come, each with its own weight."""
+        names = ", ".join(f'"{column}"' for column in (*columns, WEIGHT))
+        rows = self._connection.execute(f"SELECT {names} FROM ({sql})").fetchall()
+        return [(canonical(row[:-1]), row[-1]) for row in rows]
+
     def describe(self, plan: Plan) -> tuple[Column, ...]:
         """Return the columns of a plan with DuckDB's types."""
         sql = Writer(PlainStates(), StrictDuckDB).select(plan).sql

@@ -8,7 +8,7 @@ from unittest import mock
 import pytest
 from fuzz.changes import run_changes
 
-from spark_dynamic.changes import append_only, states
+from spark_dynamic.changes import append_only, min_delta, states
 from spark_dynamic.changes.interval import Interval, Kind
 from spark_dynamic.changes.layout import Layout
 
@@ -30,7 +30,7 @@ def test_changes_lead_from_one_state_to_the_next(seed: int, cases: int) -> None:
             "min_delta ADDED_ONLY", "min_delta MINIMIZE", "min_delta DIFFERENCE", "row_keys",
             "min_delta REMOVED_ONLY", "redo_log REMOVED_ONLY", "upserts",
             "append_only APPEND_ONLY", "redo_log MINIMIZE", "redo_log ADDED_ONLY", "by key",
-            "append_only by key",
+            "append_only by key", "min_delta MINIMAL", "redo_log MINIMAL",
         }  # fmt: skip
         assert wanted <= {shape for shape, count in counts.shapes.items() if count}
 
@@ -54,6 +54,15 @@ def nothing_is_consolidated() -> Any:
     return mock.patch.object(Layout, "consolidated", wrong)
 
 
+def every_rewrite_is_minimal() -> Any:
+    """Rows that became equal when a column was left out are not consolidated."""
+    return mock.patch.object(
+        min_delta,
+        "is_net",
+        lambda delta, columns, facts: all(known.net_by is not None for known in facts.values()),
+    )
+
+
 def everything_is_an_insert() -> Any:
     """Every interval is taken for one with inserts only."""
     right = states.interval_between
@@ -71,6 +80,7 @@ def everything_is_an_insert() -> Any:
         # Few histories insert a row again: this is the first case of one that shows it.
         (every_insert_is_new, 3044),
         (nothing_is_consolidated, 300),
+        (every_rewrite_is_minimal, 300),
         (everything_is_an_insert, 300),
     ],
 )

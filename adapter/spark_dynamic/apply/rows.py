@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from spark_dynamic.apply.identity import ENCODING, HASH, row_hash
 from spark_dynamic.frontier.record import StoredColumn
 from spark_dynamic.names import TableName, quote
+from spark_dynamic.plan.types import is_ordered
 from spark_dynamic.sql.write import WEIGHT, indented
 
 REFRESH, ROW = "__dyn_refresh", "__dyn_row"
@@ -35,6 +36,20 @@ class Rows:
     """The storage of a bag of rows."""
 
     columns: tuple[StoredColumn, ...]
+    # The columns that a declared key, partitions and clusters are made of; none without a key.
+    narrowed_by: frozenset[str] = frozenset()
+
+    @property
+    def narrowing(self) -> tuple[StoredColumn, ...]:
+        """The columns whose bounds are worth finding: all of them if no key is declared, or of a
+        type without bounds.
+
+        The key is a hint here. Bounds are those that deleted rows have, and what is deleted is
+        found by hash and ordinal, so that a key that names no row deletes no other row either.
+        """
+        ordered = (column for column in self.columns if is_ordered(column.type))
+        named = tuple(c for c in ordered if c.name.lower() in self.narrowed_by)
+        return named or self.columns
 
     @property
     def state(self) -> dict[str, object]:
@@ -66,13 +81,17 @@ class Rows:
         typed = [(quote(id), column.type) for id, column in zip(ids, self.columns, strict=True)]
         return [f"{sql} AS {name}" for sql, name in zip(row_hash(typed), HASH, strict=True)]
 
-    def consolidated(self, delta: str, ids: Sequence[str]) -> str:
-        """Return the net change of every row that changed at all."""
+    def net(self, delta: str, ids: Sequence[str]) -> str:
+        """Return a delta that has every row once, as it is, with the hashes."""
         columns = [
             f"{quote(id)} AS {quote(column.stored_as)}"
             for id, column in zip(ids, self.columns, strict=True)
         ]
-        inner = f"SELECT {', '.join([*columns, *self._hashes(ids), WEIGHT])} FROM (\n{delta}\n)"
+        return f"SELECT {', '.join([*columns, *self._hashes(ids), WEIGHT])} FROM (\n{delta}\n)"
+
+    def consolidated(self, delta: str, ids: Sequence[str]) -> str:
+        """Return the net change of every row that changed at all."""
+        inner = self.net(delta, ids)
         values = ", ".join(f"any_value({c}) AS {c}" for c in self._names())
         keys = ", ".join(HASH)
         return (

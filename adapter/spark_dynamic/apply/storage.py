@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from spark_dynamic.apply.unique_key import write_key
 from spark_dynamic.config import DynamicTableConfig
 from spark_dynamic.errors import EngineError
 from spark_dynamic.frontier.record import StoredColumn
@@ -117,8 +118,17 @@ def table_properties(config: DynamicTableConfig, model: str) -> dict[str, str]:
         "delta.enableDeletionVectors": "true",
         "delta.deletedFileRetentionDuration": retention,
         "delta.logRetentionDuration": retention,
+        **write_key(config.unique_key),
         MODEL_PROPERTY: model,
     }
+
+
+def narrowing_columns(config: DynamicTableConfig) -> frozenset[str]:
+    """Return the columns that tell files apart, in lower case; none if no key is declared."""
+    if not config.unique_key:
+        return frozenset()
+    names = (*config.unique_key, *config.partition_by, *config.cluster_by)
+    return frozenset(name.lower() for name in names)
 
 
 def select_for_storage(query: str, columns: Iterable[StoredColumn]) -> str:

@@ -19,6 +19,7 @@ from spark_dynamic.apply.storage import (
     table_properties,
     view_query,
 )
+from spark_dynamic.apply.unique_key import UNIQUE_KEY_PROPERTY
 from spark_dynamic.config import DynamicTableConfig
 from spark_dynamic.frontier.record import StoredColumn
 from spark_dynamic.literals import literal
@@ -99,7 +100,7 @@ def has_applied(view: Relation | None, mark: str) -> bool:
 class Before:
     """What a table and its view have of an earlier description."""
 
-    # The properties that the user had asked for.
+    # The properties that the user had asked for; a declared key is one of them.
     properties: frozenset[str] = frozenset()
     comment: str = ""
     column_comments: Mapping[str, str] = field(default_factory=dict)
@@ -107,8 +108,11 @@ class Before:
 
 def described_before(view: Relation | None, storage: Relation | None, keys: str) -> Before:
     """Return what was applied; `keys` is the view's own list of the user's properties."""
+    asked = set(json.loads(keys) if keys else ())
+    if storage is not None and UNIQUE_KEY_PROPERTY in storage.properties:
+        asked.add(UNIQUE_KEY_PROPERTY)
     return Before(
-        frozenset(json.loads(keys)) if keys else frozenset(),
+        frozenset(asked),
         view.comment if view else "",
         storage.column_comments if storage else {},
     )

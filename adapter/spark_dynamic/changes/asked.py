@@ -35,5 +35,8 @@ class ChangeRead:
     unique_key: tuple[str, ...] = ()
     # Columns that name a row of a source: ids then travel through the query.
     row_keys: Mapping[TableName, tuple[str, ...]] = field(default_factory=dict)
+    # The declared keys of dynamic tables that are read, by their views, as far as they name rows
+    # here. Those of the reader's own choice come first.
+    upstream_keys: Mapping[TableName, tuple[str, ...]] = field(default_factory=dict)
     # Whether an update is its new row alone.
     upserts: bool = False

@@ -1,7 +1,7 @@
 """Building a stream: its start is found once, and its view shows what a first reader gets."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from spark_dynamic.catalog import describe_relation
@@ -13,6 +13,7 @@ from spark_dynamic.changes.read import ChangeRead, Mode, Position
 from spark_dynamic.changes.staleness import check_kept, extensions
 from spark_dynamic.changes.stream import Stream, in_streams, read_stream, show_stream
 from spark_dynamic.changes.stream_config import StreamConfig
+from spark_dynamic.changes.upstream_keys import with_upstream_keys
 from spark_dynamic.errors import EngineError
 from spark_dynamic.literals import literal
 from spark_dynamic.names import TableName
@@ -56,6 +57,8 @@ def build_stream(
     places: Places,
 ) -> BuiltStream:
     """Make the view of a stream, or bring it up to this cycle."""
+    # Part of the definition: with another key, a stream's consumers would see other rows updated.
+    request = replace(request, read=with_upstream_keys(request.read, cycle, warehouse))
     existing = describe_relation(warehouse, request.view)
     is_view = None if existing is None else existing.view is not None
     known = read_stream(warehouse, request.view) if is_view else None

@@ -62,17 +62,22 @@ class Interval:
         table = TableName("delta", self.location) if self.location else self.table
         return change_feed(table, self.old, self.new)
 
-    def rows(self, columns: Sequence[Column]) -> str:
-        """Return the changes of some columns."""
+    def net_by(self, columns: Iterable[Column]) -> frozenset[str] | None:
+        """Return the columns over which changes can be read as net; None if they cannot."""
+        is_net = self.kind is Kind.REWRITE
+        return frozenset(column.name for column in columns) if is_net else None
+
+    def rows(self, columns: Sequence[Column], is_net: bool = False) -> str:
+        """Return the changes of some columns; with `is_net` copies are one row, see `net_by`."""
         if self.kind is Kind.REWRITE:
-            return self._difference(columns)
+            return self._difference(columns, is_net)
         names = ", ".join(quote(column.name) for column in columns)
         weight = "1" if self.kind is Kind.INSERTS else "-1" if self.only_removes else FEED_WEIGHT
         # Spark knows no size of a feed, and would take it for a large one.
         hint = "/*+ BROADCAST(feed) */ " if self.is_small else ""
         return f"SELECT {hint}{names}, {weight} AS {WEIGHT} FROM {self.feed} AS feed"
 
-    def _difference(self, columns: Sequence[Column]) -> str:
+    def _difference(self, columns: Sequence[Column], is_net: bool) -> str:
         """Compare both versions; rows that are in both cancel out."""
         names = [quote(column.name) for column in columns]
         hashes = row_hash((quote(column.name), column.type) for column in columns)
@@ -82,10 +87,13 @@ class Interval:
             for version, weight in ((self.after, 1), (self.before, -1))
         )
         values = ", ".join(f"any_value({name}) AS {name}" for name in names)
+        weight = WEIGHT if is_net else "__dyn_net"
         net = (
-            f"SELECT {values}, sum({WEIGHT}) AS __dyn_net FROM (\n{both}\n)\n"
+            f"SELECT {values}, sum({WEIGHT}) AS {weight} FROM (\n{both}\n)\n"
             f"GROUP BY {', '.join(HASH)} HAVING sum({WEIGHT}) <> 0"
         )
+        if is_net:
+            return net
         return (
             f"SELECT {', '.join(names)}, CAST(signum(__dyn_net) AS int) AS {WEIGHT} "
             f"FROM (\n{net}\n)\n"

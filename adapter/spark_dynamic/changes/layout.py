@@ -19,7 +19,7 @@ from spark_dynamic.warehouse import Column
 
 NET, COPY = "__dyn_net", "__dyn_copy"
 _ID = ("__dyn_id_1", "__dyn_id_2")
-_SHAPES = "ADDED_ONLY|REMOVED_ONLY|MINIMIZE|DIFFERENCE|APPEND_ONLY|INITIAL_ROWS"
+_SHAPES = "ADDED_ONLY|REMOVED_ONLY|MINIMAL|MINIMIZE|DIFFERENCE|APPEND_ONLY|INITIAL_ROWS"
 _SHAPE = re.compile(rf"SELECT /\* ({_SHAPES}) \*/")
 # As a group key, -0.0 would come out as 0.0.
 _CHANGED_BY_GROUPING = re.compile(r"\b(float|double)\b")
@@ -55,9 +55,7 @@ class Layout:
 
     def consolidated(self, rows: str, by: Sequence[str] = ()) -> str:
         """Return the net change of every row; `by` keeps rows apart that are else the same."""
-        names = [name for name, _ in self.inside]
-        hashes = [f"{sql} AS {n}" for sql, n in zip(row_hash(self.inside), HASH, strict=True)]
-        inner = f"SELECT {', '.join([*names, *by, *hashes, WEIGHT])} FROM (\n{rows}\n)"
+        inner = self._hashed(rows, by, WEIGHT)
         kept = [name if is_kept(type) else f"any_value({name}) AS {name}"
                 for name, type in self.inside]  # fmt: skip
         groups = [*by, *HASH, *(name for name, type in self.inside if is_kept(type))]
@@ -65,6 +63,11 @@ class Layout:
             f"SELECT {', '.join([*kept, *by, *HASH])}, sum({WEIGHT}) AS {NET} FROM (\n"
             f"{inner}\n)\nGROUP BY {', '.join(groups)} HAVING sum({WEIGHT}) <> 0"
         )
+
+    def _hashed(self, rows: str, by: Sequence[str], *more: str) -> str:
+        names = [name for name, _ in self.inside]
+        hashes = [f"{sql} AS {n}" for sql, n in zip(row_hash(self.inside), HASH, strict=True)]
+        return f"SELECT {', '.join([*names, *by, *hashes, *more])} FROM (\n{rows}\n)"
 
     def remaining(self, rows: str) -> str:
         """Return what remains of weighted rows that are known to add up to copies."""
@@ -80,9 +83,16 @@ class Layout:
         by: Sequence[str] = (),
         more: Sequence[str] = (),
         shape: str = "MINIMIZE",
+        is_net: bool = False,
     ) -> str:
-        """Show weighted rows: what remains of them, with their ids."""
-        net = self.consolidated(rows, by)
+        """Show weighted rows: what remains of them, with their ids.
+
+        With `is_net` every row is there once already, so that all of them remain.
+        """
+        if is_net:
+            shape, net = "MINIMAL", self._hashed(rows, by, f"{WEIGHT} AS {NET}")
+        else:
+            net = self.consolidated(rows, by)
         if not self.has_ids:
             names = [name for name, _ in self.inside]
             each = f"explode(sequence(1L, abs({NET}))) AS {COPY}"
@@ -130,8 +140,7 @@ class Layout:
         if self.has_ids:
             inner = f"SELECT {', '.join([*names, *by])}, {self._key_hash()} FROM (\n{rows}\n)"
             return self._shown(shape, inner, action, "false", _text_of(_ID), more)
-        hashes = [f"{sql} AS {n}" for sql, n in zip(row_hash(self.inside), HASH, strict=True)]
-        inner = f"SELECT {', '.join([*names, *by, *hashes])} FROM (\n{rows}\n)"
+        inner = self._hashed(rows, by)
         partition = [*by, *HASH, *(n for n, t in self.inside if is_kept(t))]
         number = f"row_number() OVER (PARTITION BY {', '.join(partition)} ORDER BY {HASH[0]})"
         inner = f"SELECT *, {number} AS {COPY} FROM (\n{inner}\n)"

@@ -1,12 +1,12 @@
 """min_delta: the net effect of an interval on the rows of a query."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from spark_dynamic.changes.contents import contents, difference
 from spark_dynamic.changes.question import Question
 from spark_dynamic.changes.states import Span, States, between
-from spark_dynamic.delta.analysis import is_delete_only, is_insert_only
+from spark_dynamic.delta.analysis import is_delete_only, is_insert_only, is_net
 from spark_dynamic.delta.differentiate import differentiate
 from spark_dynamic.plan.nodes import Aggregate, Plan, State, scans, walk
 from spark_dynamic.refresh.cycle import Cycle
@@ -26,6 +26,8 @@ class Delta:
     only_adds: bool = False
     # Whether all weights are -1.
     only_removes: bool = False
+    # Whether every row is there once, with its net weight.
+    is_net: bool = False
     # Whether the versions have to be compared instead: see LONGEST.
     is_too_much: bool = False
 
@@ -43,7 +45,9 @@ def min_delta(question: Question, span: Span, cycle: Cycle, warehouse: Warehouse
             layout = question.layout
             if delta.only_removes:
                 return layout.removed(delta.sql)
-            return layout.added(delta.sql) if delta.only_adds else layout.net(delta.sql)
+            if delta.only_adds:
+                return layout.added(delta.sql)
+            return layout.net(delta.sql, is_net=delta.is_net)
     rows = difference(question, span.start, span.end, cycle, warehouse)
     return question.layout.net(rows, shape="DIFFERENCE")
 
@@ -61,8 +65,11 @@ def delta_of(plan: Plan, states: States) -> Delta | None:
         return Delta("", is_too_much=True)
     only_adds = is_insert_only(delta, facts) and not weighted
     only_removes = is_delete_only(delta, facts) and not weighted
-    sql = Writer(states).weighted(delta)
-    return Delta(sql, only_adds, only_removes, len(sql) > LONGEST)
+    # Rows that are shown as they are need one row for every copy.
+    is_shown = only_adds or only_removes
+    as_net = not is_shown and not weighted and is_net(delta, plan.columns, facts)
+    sql = Writer(replace(states, is_net=as_net)).weighted(delta)
+    return Delta(sql, only_adds, only_removes, as_net, len(sql) > LONGEST)
 
 
 def nothing(

@@ -8,7 +8,7 @@ from spark_dynamic.catalog import describe_query
 from spark_dynamic.changes.asked import ChangeRead
 from spark_dynamic.changes.columns import check_names
 from spark_dynamic.changes.layout import Layout
-from spark_dynamic.changes.row_ids import Describe, Identified, Keys, identified
+from spark_dynamic.changes.row_ids import Describe, Identified, Keys, identified, naming_scans
 from spark_dynamic.config import DynamicTableConfig
 from spark_dynamic.errors import EngineError, WarehouseError
 from spark_dynamic.names import TableName
@@ -154,23 +154,65 @@ def _named(
     plan = with_union_types(named.plan, describe)
     ids = tuple(Output(f"k{i}", column(id)) for i, id in enumerate(named.ids))
     types = [known.type for known in describe(Project(plan, ids))] if ids else []
-    tables = {str(scan.table) for scan in scans(plan)} & set(map(str, question.read.row_keys))
     layout = replace(
         question.layout,
         keys=tuple((output.id, type) for output, type in zip(ids, types, strict=True)),
-        declared=_label("row_keys", tuple(sorted(tables))),
+        declared=_declared(question, plan),
         is_named=True,
     )
     return replace(question, layout=layout, plan=Project(plan, (*outputs, *ids)))
 
 
-def source_keys(read: ChangeRead, analysis: Analysis) -> Keys:
-    """Return the declared keys by the tables whose rows they name."""
+def _declared(question: Question, plan: Plan) -> str:
+    """Say which keys that somebody declared name the rows of a plan."""
+    read, tables = question.read, _tables(question.analysis)
+    used = {scan.table for scan in naming_scans(plan)}
+    given = sorted(str(name) for name in read.row_keys if tables[name] in used)
+    taken = [
+        _label(f"unique_key of {view}", key)
+        for view, key in read.upstream_keys.items()
+        if tables.get(view) in used
+    ]
+    labels = [_label("row_keys", tuple(given)), *sorted(taken)]
+    return " and ".join(label for label in labels if label)
+
+
+def _tables(analysis: Analysis) -> dict[TableName, TableName]:
+    """Return the tables that are read, also by the views of dynamic tables."""
     tables = {table: table for table in analysis.bases}
     for upstream in analysis.upstreams:
         tables |= {upstream.view: upstream.storage, upstream.storage: upstream.storage}
-    known = {relation.name: relation.columns for relation in analysis.relations}
+    return tables
+
+
+def _columns(analysis: Analysis) -> dict[TableName, dict[str, Column]]:
+    """Return the columns of all tables by their names in lower case, as views show them."""
+    found = {
+        relation.name: {column.name.lower(): column for column in relation.columns}
+        for relation in analysis.relations
+    }
+    for upstream in analysis.upstreams:
+        stored = found[upstream.storage]
+        shown = upstream.records[0].record.columns if upstream.records else ()
+        # Some have another name in storage than in the view.
+        renamed = {c.name.lower(): stored.get(c.stored_as.lower()) for c in shown}
+        stored |= {name: column for name, column in renamed.items() if column is not None}
+    return found
+
+
+def source_keys(read: ChangeRead, analysis: Analysis) -> Keys:
+    """Return the declared keys by the tables whose rows they name."""
+    tables, known = _tables(analysis), _columns(analysis)
     found: dict[TableName, tuple[Column, ...]] = {}
+    for view, keys in read.upstream_keys.items():
+        columns = known.get(tables.get(view, view), {})
+        if not {key.lower() for key in keys} <= columns.keys():
+            raise EngineError(
+                "ROW_KEYS_NOT_USABLE",
+                f"Rows were named by the unique_key of {view} so far, {', '.join(keys)}, which it "
+                "no longer has. Build the stream again.",
+            )
+        found[tables[view]] = tuple(columns[key.lower()] for key in keys)
     for name, keys in read.row_keys.items():
         if name not in tables:
             read_here = ", ".join(sorted(map(str, tables)))
@@ -178,13 +220,13 @@ def source_keys(read: ChangeRead, analysis: Analysis) -> Keys:
                 "ROW_KEYS_NOT_USABLE",
                 f"row_keys names {name}. Expected a table that the query reads: {read_here}.",
             )
-        columns = {known_column.name.lower(): known_column for known_column in known[tables[name]]}
+        columns = known[tables[name]]
         unknown = [key for key in keys if key.lower() not in columns]
         if unknown or not keys:
             raise EngineError(
                 "COLUMN_UNKNOWN",
                 f"row_keys names {', '.join(unknown) or 'no column'} of {name}. Expected columns "
-                f"of it: {', '.join(column.name for column in columns.values())}.",
+                f"of it: {', '.join(dict.fromkeys(c.name for c in columns.values()))}.",
             )
         found[tables[name]] = tuple(columns[key.lower()] for key in keys)
     return found

@@ -92,7 +92,8 @@ def _effect(
         if not delta.is_too_much and delta.only_removes:
             return layout.removed(delta.sql, more=order_columns(*places, "-1"))
         if not delta.is_too_much:
-            return layout.net(delta.sql, more=order_columns(*places, _CHANGED))
+            more = order_columns(*places, _CHANGED)
+            return layout.net(delta.sql, more=more, is_net=delta.is_net)
     rows = difference(question, moved.before, moved.after, cycle, warehouse)
     return layout.net(rows, more=order_columns(*places, _CHANGED), shape="DIFFERENCE")
 

@@ -4,7 +4,7 @@ Filter and projection keep their input's id, a join combines those of its member
 named by their keys, and UNION ALL tells its branches apart by a number.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import count
 
@@ -121,6 +121,14 @@ def _passing(plan: Project, below: Identified) -> Project:
     shown = set(plan.columns)
     passed = tuple(Output(id, column(id)) for id in below.ids if id not in shown)
     return Project(below.plan, (*plan.outputs, *passed))
+
+
+def naming_scans(plan: Plan) -> Iterator[Scan]:
+    """Yield the scans whose keys name rows of a plan: groups are named by their own."""
+    if isinstance(plan, Scan):
+        yield plan
+    for child in () if isinstance(plan, Aggregate) else plan.inputs:
+        yield from naming_scans(child)
 
 
 Describe = Callable[[Plan], tuple[Column, ...]]

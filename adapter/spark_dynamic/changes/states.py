@@ -37,13 +37,19 @@ class States:
     deltas: Mapping[TableName, str] = field(default_factory=dict)
     # Whether all of those have the weight 1.
     deltas_only_add: bool = False
+    # Whether changes are read as net wherever they can be: copies are then one row.
+    is_net: bool = False
 
     def facts(self) -> Facts:
         """Return what is known about the changes."""
         return {
             table: Changes(self.deltas_only_add)
             if table in self.deltas
-            else Changes(interval.kind is Kind.INSERTS, delete_only=interval.only_removes)
+            else Changes(
+                interval.kind is Kind.INSERTS,
+                delete_only=interval.only_removes,
+                net_by=interval.net_by(self.columns(table)),
+            )
             for table, interval in self.intervals.items()
         }
 
@@ -56,7 +62,7 @@ class States:
         if state is State.OLD and table not in self.deltas:
             return Relation(interval.before)
         columns = self.columns(table)
-        delta = f"(\n{self.deltas.get(table) or interval.rows(columns)}\n)"
+        delta = f"(\n{self.deltas.get(table) or interval.rows(columns, self.is_net)}\n)"
         if state is State.DELTA:
             return Relation(delta, True)
         names = ", ".join(quote(column.name) for column in columns)

@@ -84,6 +84,8 @@ def definition_hash(read: ChangeRead, texts: Iterable[str]) -> str:
     facts += [read.mode.value, read.unique_key, keys]
     # As they were before there was a choice.
     facts += ["upserts"] if read.upserts else []
+    taken = sorted((str(table), key) for table, key in read.upstream_keys.items())
+    facts += [["upstream_keys", taken]] if taken else []
     return hashlib.sha256(json.dumps(facts).encode()).hexdigest()[:16]
 
 
@@ -100,7 +102,8 @@ def write_stream(stream: Stream) -> dict[str, str]:
         "settings": stream.read.settings,
         "mode": stream.read.mode.value,
         "unique_key": stream.read.unique_key,
-        "row_keys": [[str(table.sql), key] for table, key in stream.read.row_keys.items()],
+        "row_keys": _written(stream.read.row_keys),
+        "upstream_keys": _written(stream.read.upstream_keys),
         "upserts": stream.read.upserts,
         "fingerprint": stream.fingerprint,
         "text_hash": stream.text_hash,
@@ -116,6 +119,14 @@ def write_stream(stream: Stream) -> dict[str, str]:
     parts = [text[i : i + _LONGEST] for i in range(0, len(text), _LONGEST)]
     numbered = {f"{STREAM_PROPERTY}.{number}": part for number, part in enumerate(parts)}
     return {_PARTS: str(len(parts)), **numbered}
+
+
+def _written(keys: Mapping[TableName, tuple[str, ...]]) -> list[list[object]]:
+    return [[str(table.sql), key] for table, key in keys.items()]
+
+
+def _keys(written: Iterable[Any]) -> dict[TableName, tuple[str, ...]]:
+    return {TableName.parse(name): tuple(key) for name, key in written}
 
 
 def read_stream(warehouse: Warehouse, view: TableName) -> Stream | None:
@@ -155,7 +166,8 @@ def _read(properties: Mapping[str, str], view: TableName) -> Stream:
             settings=body["settings"],
             mode=Mode(body["mode"]),
             unique_key=tuple(body["unique_key"]),
-            row_keys={TableName.parse(name): tuple(key) for name, key in body["row_keys"]},
+            row_keys=_keys(body["row_keys"]),
+            upstream_keys=_keys(body.get("upstream_keys", ())),
             upserts=body.get("upserts", False),
         ),
         fingerprint=body["fingerprint"],

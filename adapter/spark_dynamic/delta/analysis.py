@@ -1,7 +1,12 @@
-"""Properties of a delta: does it only insert, and between which bounds do its columns lie?"""
+"""Properties of a delta, from its form and from what is known of the sources' changes.
+
+Does it only insert, can anything in it cancel out, which columns tell its rows apart, and between
+which bounds do they lie?
+"""
 
 import math
 import re
+from collections.abc import Collection
 from typing import Final
 
 from sqlglot import exp
@@ -27,6 +32,13 @@ from spark_dynamic.plan.nodes import (
 
 # Types that are ordered alike, whichever of each other they are compared with.
 _ORDERED: Final = re.compile(r"(tiny|small|big)?int|decimal\(.*\)|date|timestamp(_ntz)?")
+# Values of these types are equal only if they are the same; 0.0 and -0.0 are not.
+_EXACT = re.compile(
+    r"tinyint|smallint|int|bigint|boolean|string|binary|date|timestamp|timestamp_ntz"
+    r"|decimal\(\d+,\d+\)"
+)
+# So many keys of a plan are looked at: conditions that set columns equal multiply them.
+_MOST_KEYS = 16
 
 
 def is_insert_only(delta: Plan, facts: Facts) -> bool:
@@ -60,12 +72,90 @@ def _sign(delta: Plan, facts: Facts) -> int:
             return -_sign(delta.input, facts)
         case Filter() | Project() | Restrict():
             return _sign(delta.input, facts)
+        case Aggregate():
+            return 1
         case Join():
             return math.prod(_sign(member, facts) for member in delta.members)
         case Sum() | UnionAll():
             signs = {_sign(part, facts) for part in delta.inputs}
             return signs.pop() if len(signs) == 1 else 0
     return 0
+
+
+def is_minimal(delta: Plan, columns: Collection[str], facts: Facts) -> bool:
+    """Tell whether no row of some columns can occur with both signs: nothing cancels out.
+
+    As in `is_insert_only`, an old state counts as plain rows.
+    """
+    return _sign(delta, facts) != 0 or is_net(delta, columns, facts)
+
+
+def is_net(delta: Plan, columns: Collection[str], facts: Facts) -> bool:
+    """Tell whether every row of some columns occurs once, so that its weight is the net change."""
+    return any(key <= set(columns) for key in unique_by(delta, facts))
+
+
+def unique_by(plan: Plan, facts: Facts) -> tuple[frozenset[str], ...]:
+    """Return sets of columns, each of which no two rows of a plan share; none if none is proven.
+
+    Groups are told apart by their keys, and the difference of two states has every row once.
+    Nothing is known of a table's own rows.
+
+    >>> from spark_dynamic.names import TableName
+    >>> from spark_dynamic.plan.nodes import Field, Output
+    >>> orders = Scan(TableName("shop", "orders"), (Field("x", "x", "int"),))
+    >>> totals = Aggregate(orders, (Output("k", column("x")),), ())
+    >>> unique_by(Project(totals, (Output("renamed", column("k")),)), {})
+    (frozenset({'renamed'}),)
+    >>> unique_by(orders, {}), unique_by(Project(totals, ()), {})
+    ((), ())
+    """
+    match plan:
+        case Scan():
+            net_by = facts[plan.table].net_by if plan.state is State.DELTA else None
+            is_whole = net_by is not None and net_by <= {field.name for field in plan.fields}
+            return (frozenset(plan.columns),) if is_whole else ()
+        case Filter() | Negate() | Restrict():
+            return unique_by(plan.input, facts)
+        case Aggregate():
+            return (frozenset(key.id for key in plan.keys),)
+        case Project():
+            passed = {
+                output.expression.name: output.id
+                for output in plan.outputs
+                if isinstance(output.expression, exp.Column)
+            }
+            below = (key for key in unique_by(plan.input, facts) if key <= passed.keys())
+            return tuple(frozenset(passed[id] for id in key) for key in below)
+        case Join():
+            keys: list[frozenset[str]] = [frozenset()]
+            for member in plan.members:
+                further = unique_by(member, facts)
+                keys = [key | more for key in keys for more in further][:_MOST_KEYS]
+            return _by_equals(plan, keys)
+    return ()
+
+
+def _by_equals(node: Join, keys: list[frozenset[str]]) -> tuple[frozenset[str], ...]:
+    """Add the keys in which a column stands for one that the join sets equal.
+
+    Only columns of one type: as numbers, the texts '1' and '01' are equal to the same 1.
+    """
+    found = list(dict.fromkeys(keys))
+    pairs = [pair for condition in node.conditions if (pair := equal_columns(condition))]
+    same = [(one, other) for one, other in pairs if _is_same(node, one, other)]
+    for key in found:
+        for one, other in (both for pair in same for both in (pair, pair[::-1])):
+            replaced = key - {one} | {other}
+            if one in key and replaced not in found and len(found) < _MOST_KEYS:
+                # The loop goes on to what it adds.
+                found.append(replaced)
+    return tuple(found)
+
+
+def _is_same(plan: Plan, one: str, other: str) -> bool:
+    type = type_of(plan, one)
+    return type == type_of(plan, other) and _EXACT.fullmatch(type) is not None
 
 
 def bounds_of(delta: Plan, facts: Facts) -> dict[str, Bounds]:

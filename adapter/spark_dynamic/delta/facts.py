@@ -23,6 +23,9 @@ class Changes:
     # The bounds of columns, by the table's own names; a column that is not here has unknown ones.
     bounds: Mapping[str, Bounds] = field(default_factory=dict)
     delete_only: bool = False
+    # The columns over which the changes can be read as the difference of two states: every row
+    # once, with its whole weight. None if they cannot.
+    net_by: frozenset[str] | None = None
 
 
 # The sources with changes; what is not here did not change.

@@ -31,6 +31,11 @@ def is_decimal(type: str) -> bool:
     return _DECIMAL.fullmatch(type) is not None
 
 
+def is_ordered(type: str) -> bool:
+    """Tell whether values of a type lie between bounds; NaN has no place among them."""
+    return is_whole(type) or is_decimal(type) or type in ("string", "date", "timestamp")
+
+
 def is_float(type: str) -> bool:
     """Tell whether arithmetic of a type depends on the order of its operands."""
     return type in ("float", "double")

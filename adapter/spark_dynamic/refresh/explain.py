@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from spark_dynamic.apply.groups import Groups
 from spark_dynamic.changes.interval import Interval
+from spark_dynamic.delta.analysis import unique_by
 from spark_dynamic.delta.differentiate import differentiate
 from spark_dynamic.delta.facts import Changes
 from spark_dynamic.names import TableName
@@ -65,11 +66,13 @@ def explain_refresh(plan: RefreshPlan, cycle: Cycle, warehouse: Warehouse) -> li
     refusal = upkeep.refusal()
     if upkeep.found is not None:
         lines += [Line("plan", text) for text in _tree(upkeep.found)]
+        lines += _unique(upkeep.found, plan.request.config.unique_key)
     else:
         lines.append(Line("plan", f"not incremental: {refusal}"))
     changed = _changed(plan, cycle, warehouse)
     if upkeep.found is not None and changed:
-        lines.append(Line("shape", expected_shape(upkeep.found.plan, changed)))
+        found = upkeep.found
+        lines.append(Line("shape", expected_shape(found.plan, changed, found.rows_of)))
     lines += _sources(plan, changed)
     if plan.query:
         lines.append(Line("sql", plan.query))
@@ -104,6 +107,25 @@ def _tree(maintenance: Maintenance) -> Iterator[str]:
     else:
         yield "rows: appended, or merged by hash and ordinal"
     yield from _nodes(top, 1)
+
+
+def _unique(maintenance: Maintenance, declared: tuple[str, ...]) -> list[Line]:
+    """Say which columns of the result tell its rows apart, as far as anybody knows."""
+    query = maintenance.query
+    names = {
+        id: column.name
+        for id, column in zip(query.columns, maintenance.target.columns, strict=True)
+    }
+    proven = [key for key in unique_by(query.plan, {}) if key <= names.keys()]
+    lines = []
+    if proven:
+        shortest = sorted(names[id] for id in min(proven, key=len))
+        lines.append(Line("unique", f"by {', '.join(shortest) or 'nothing: one row'}, proven"))
+    if declared:
+        wanted = {name.lower() for name in declared}
+        covers = any({names[id].lower() for id in key} <= wanted for key in proven)
+        lines.append(Line("unique", f"by {', '.join(declared)}, declared{' and proven' * covers}"))
+    return lines
 
 
 def _nodes(plan: Plan, depth: int) -> Iterator[str]:

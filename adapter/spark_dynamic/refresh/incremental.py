@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 
 from spark_dynamic.apply.groups import Groups
 from spark_dynamic.apply.rows import Ranges, Rows
-from spark_dynamic.changes.interval import Interval, Kind
-from spark_dynamic.delta.analysis import is_insert_only, within
+from spark_dynamic.changes.interval import Interval
+from spark_dynamic.delta.analysis import within
 from spark_dynamic.delta.differentiate import differentiate
 from spark_dynamic.delta.facts import Bounds, Changes, Facts
 from spark_dynamic.errors import WarehouseError
@@ -28,7 +28,14 @@ from spark_dynamic.plan.nodes import (
 )
 from spark_dynamic.refresh.maintenance import Maintenance
 from spark_dynamic.refresh.measured import Measured, measure
-from spark_dynamic.refresh.shape import shape_text
+from spark_dynamic.refresh.shape import (
+    ADDED_ONLY,
+    MINIMAL,
+    MINIMIZE,
+    facts_of,
+    shape_of,
+    shape_text,
+)
 from spark_dynamic.settings import holding
 from spark_dynamic.sql.write import WEIGHT, Relation, Writer
 from spark_dynamic.support import NotIncremental
@@ -134,27 +141,26 @@ class _Refresh:
         self._warehouse = warehouse
         self._deltas: dict[TableName, str] = {}
         self._travels = False
+        self._is_net = False
         self._keys = ""
 
     def statement(self) -> Write | None:
         target = self._work.maintenance.target
-        facts: Facts = {
-            table: Changes(interval.kind is Kind.INSERTS)
-            for table, interval in self._work.intervals.items()
-        }
         plan = self._work.maintenance.plan
+        facts = facts_of(plan, self._work.intervals)
         delta = differentiate(plan, facts)
         if delta is not None and any(isinstance(node, Join | Aggregate) for node in walk(delta)):
             facts = self._read_changes(facts)
             delta = differentiate(plan, facts)
         if delta is None:
             return None
-        insert_only = is_insert_only(delta, facts)
-        appends = insert_only and isinstance(target, Rows)
+        shape = shape_of(delta, facts, self._work.maintenance.rows_of)
+        appends = shape == ADDED_ONLY and isinstance(target, Rows)
         self._travels = self._must_travel(delta, appends or _has_extremes(target))
-        if not self._travels and insert_only and _reads_old(delta):
-            insert_only = False
-        self._work.shape = shape_text(insert_only, self._work.intervals)
+        if not self._travels and shape == ADDED_ONLY and _reads_old(delta):
+            shape = MINIMIZE
+        insert_only, self._is_net = shape == ADDED_ONLY, shape == MINIMAL
+        self._work.shape = shape_text(shape, self._work.intervals)
         rows = Writer(self).weighted(delta)
         if len(rows) > _LONGEST:
             raise NotIncremental("DELTA_TOO_LARGE", f"{len(rows):,}")
@@ -174,7 +180,8 @@ class _Refresh:
         interval = self._work.intervals[table]
         if state is State.OLD and self._travels:
             return Relation(interval.before)
-        delta = self._deltas.get(table) or f"(\n{interval.rows(self._columns(table))}\n)"
+        changes = interval.rows(self._columns(table), self._is_net)
+        delta = self._deltas.get(table) or f"(\n{changes}\n)"
         if state is State.DELTA:
             return Relation(delta, True)
         names = ", ".join(quote(column.name) for column in self._columns(table))
@@ -248,8 +255,9 @@ class _Refresh:
         ids = work.maintenance.query.columns
         if insert_only:
             return Write(target.append(work.storage, rows, ids, work.refresh))
-        net = self._views.cache(_ROWS, target.consolidated(rows, ids))
-        columns = [Column(stored.stored_as, stored.type) for stored in target.columns]
+        net_rows = target.net if self._is_net else target.consolidated
+        net = self._views.cache(_ROWS, net_rows(rows, ids))
+        columns = [Column(stored.stored_as, stored.type) for stored in target.narrowing]
         deleted = self._measure(net, columns, f"{WEIGHT} < 0")
         if not deleted.rows and not deleted.others:
             return None

@@ -40,6 +40,11 @@ class Maintenance:
             return self.target.shape.aggregate.input
         return self.query.plan
 
+    @property
+    def rows_of(self) -> tuple[str, ...] | None:
+        """The columns of the plan that are stored row by row; None if groups are."""
+        return self.query.columns if isinstance(self.target, Rows) else None
+
     def build(self, pinned: str, versions: Mapping[TableName, int], refresh: int) -> str:
         """Return the query that fills the storage; rows come from the original text."""
         if isinstance(self.target, Rows):
@@ -66,6 +71,7 @@ def maintain(
     columns: tuple[StoredColumn, ...],
     versions: Mapping[TableName, int],
     warehouse: Warehouse,
+    narrowed_by: frozenset[str] = frozenset(),
 ) -> Maintenance:
     """Find out how a query can be maintained. Raises NotIncremental if it cannot.
 
@@ -92,7 +98,8 @@ def maintain(
     shape = _in_order(group_shape(query), query)
     if shape:
         check_stored(shape, measures)
-    target: Rows | Groups = Groups(shape, measures, columns) if shape else Rows(columns)
+    rows = Rows(columns, narrowed_by)
+    target: Rows | Groups = Groups(shape, measures, columns) if shape else rows
     if isinstance(target, Rows):
         # Raises for types that have no hash.
         target.build("", 0)

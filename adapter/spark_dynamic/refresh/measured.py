@@ -1,6 +1,5 @@
 """Size and bounds of what was computed: small queries over cached views."""
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date
@@ -10,10 +9,8 @@ from typing import Any
 from spark_dynamic.clock import from_micros
 from spark_dynamic.delta.facts import Bounds
 from spark_dynamic.names import quote
+from spark_dynamic.plan.types import is_decimal, is_ordered, is_whole
 from spark_dynamic.warehouse import Column, Warehouse
-
-_WHOLE = ("tinyint", "smallint", "int", "bigint")
-_DECIMAL = re.compile(r"decimal\(\d+,\d+\)")
 
 
 @dataclass(frozen=True)
@@ -32,7 +29,7 @@ def measure(
     warehouse: Warehouse, relation: str, columns: list[Column], where: str = ""
 ) -> Measured:
     """Count rows and find bounds. Values come as texts, which every connection brings alike."""
-    bounded = [column for column in columns if _is_bounded(column.type)]
+    bounded = [column for column in columns if is_ordered(column.type)]
     of_those = f" FILTER (WHERE {where})" if where else ""
     parts = ["count(*) AS total", f"count(*){of_those} AS n"]
     for i, column in enumerate(bounded):
@@ -55,14 +52,10 @@ def measure(
     return Measured(rows, known, int(row["total"]) - rows)
 
 
-def _is_bounded(type: str) -> bool:
-    return type in (*_WHOLE, "string", "date", "timestamp") or _DECIMAL.fullmatch(type) is not None
-
-
 def _read(text: str, column: Column) -> Any:
     """Return a value; None if Python has none for it, such as a date in the year 10000."""
     try:
-        if column.type in _WHOLE:
+        if is_whole(column.type):
             return int(text)
         if column.type == "date":
             return date.fromisoformat(text)
@@ -70,7 +63,7 @@ def _read(text: str, column: Column) -> Any:
             return from_micros(int(text))
     except (ValueError, OverflowError):
         return None
-    if _DECIMAL.fullmatch(column.type):
+    if is_decimal(column.type):
         return Decimal(text)
     # Bytes that are no text arrive as this character, which may lie below them.
     return None if "\ufffd" in text else text

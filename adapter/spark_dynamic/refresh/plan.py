@@ -223,7 +223,7 @@ def changes_in_place(request: Request, cycle: Cycle, warehouse: Warehouse) -> tu
         return ()
     if has_applied(view, request.description.config_mark):
         return ()
-    return ("clustered_by, tblproperties or history_retention",)
+    return ("clustered_by, unique_key, tblproperties or history_retention",)
 
 
 def is_covered(

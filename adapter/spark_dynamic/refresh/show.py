@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from spark_dynamic.apply.constraints import CONSTRAINTS_PROPERTY, constraints_mark
 from spark_dynamic.apply.groups import VISIBLE
 from spark_dynamic.apply.storage import properties_sql, storage_name
+from spark_dynamic.apply.unique_key import UNIQUE_KEY_PROPERTY
 from spark_dynamic.apply.view import (
     KEYS_PROPERTY,
     Before,
@@ -72,7 +73,7 @@ def _show_rows(plan: Plan, enforces: bool, cycle: Cycle, warehouse: Warehouse) -
     if enforces:
         mark = properties_sql({CONSTRAINTS_PROPERTY: constraints_mark(request.constraints)})
         statements.append(f"ALTER VIEW {request.view.sql} SET TBLPROPERTIES ({mark})")
-    _run(statements, request, cycle, warehouse)
+    _run(statements, shown, cycle, warehouse)
 
 
 def describe_as_it_is(request: Request, cycle: Cycle, warehouse: Warehouse) -> bool:
@@ -90,7 +91,7 @@ def describe_as_it_is(request: Request, cycle: Cycle, warehouse: Warehouse) -> b
     if not shows(view, shown.storage):
         # Something was left half done, which the next refresh repairs.
         return False
-    _run(_descriptions(shown, view, cycle, warehouse), request, cycle, warehouse)
+    _run(_descriptions(shown, view, cycle, warehouse), shown, cycle, warehouse)
     return True
 
 
@@ -127,11 +128,14 @@ def _keys(view: Relation | None, warehouse: Warehouse) -> str:
     return next((str(row["value"]) for row in rows if row["key"] == KEYS_PROPERTY), "")
 
 
-def _run(statements: list[str], request: Request, cycle: Cycle, warehouse: Warehouse) -> None:
+def _run(statements: list[str], shown: _Shown, cycle: Cycle, warehouse: Warehouse) -> None:
     for statement in statements:
         warehouse.execute(statement)
     if statements:
-        cycle.catalog.forget(request.view)
+        cycle.catalog.forget(shown.request.view)
+    if any(UNIQUE_KEY_PROPERTY in statement for statement in statements):
+        # Whoever reads the changes of this table in the same cycle goes by its key.
+        cycle.catalog.forget(shown.storage)
 
 
 def _enforce(plan: Plan, view: Relation | None, cycle: Cycle, warehouse: Warehouse) -> None:

@@ -1,6 +1,6 @@
 """Whether and how a query can be maintained: asked at most once per refresh, when it matters."""
 
-from spark_dynamic.apply.storage import stored_columns
+from spark_dynamic.apply.storage import narrowing_columns, stored_columns
 from spark_dynamic.catalog import describe_query
 from spark_dynamic.config import RefreshMode
 from spark_dynamic.errors import WarehouseError
@@ -110,6 +110,7 @@ class Upkeep:
                 columns,
                 versions,
                 self._warehouse,
+                narrowing_columns(self._request.config),
             )
         except NotIncremental as refusal:
             self._refusal = refusal.reason

@@ -24,6 +24,7 @@ from spark_dynamic.changes.points import Asking, position_of, start_of
 from spark_dynamic.changes.question import ask
 from spark_dynamic.changes.read import ChangeRead, Mode, change_select, position_now
 from spark_dynamic.changes.stream import Stream
+from spark_dynamic.changes.upstream_keys import with_upstream_keys
 from spark_dynamic.changes.window import Window, window_of
 from spark_dynamic.errors import EngineError, WarehouseError
 from spark_dynamic.names import TableName
@@ -62,7 +63,8 @@ class ChangeQueries:
             # The rows that the test gives stand for the changes.
             return str(relation_or_sql) if is_relation(relation_or_sql) else f"({relation_or_sql})"
         with _reported():
-            read = self._read(relation_or_sql, mode, unique_key, row_keys)
+            stream = self._stream(relation_or_sql)
+            read = self._read(stream, relation_or_sql, mode, unique_key, row_keys)
             read = replace(read, upserts=read.upserts or as_upserts)
             if _is_dynamic_table(model):
                 longest = read_config(model).max_changes_window
@@ -80,6 +82,9 @@ class ChangeQueries:
                 # Nothing is left of such a run, so nothing is kept for it either.
                 bound = AT_LEAST
             cycle, warehouse = self._tables.cycle(), DbtWarehouse(self._adapter)
+            if stream is None:
+                # A stream has those that it was built with, and a window is known by its text.
+                read = with_upstream_keys(read, cycle, warehouse)
             places = StreamPositions(self._adapter, self._tables).places(warehouse)
             end = position_now(read, cycle, warehouse)
             if until is not None:
@@ -150,9 +155,15 @@ class ChangeQueries:
             return with_changes(ask(window.read, self._tables.cycle(), warehouse).layout.columns)
         return describe_query(warehouse, with_inputs(self._adapter, model, changelog))
 
-    def _read(self, relation_or_sql: Any, mode: Any, unique_key: Any, row_keys: Any) -> ChangeRead:
+    def _read(
+        self,
+        stream: Stream | None,
+        relation_or_sql: Any,
+        mode: Any,
+        unique_key: Any,
+        row_keys: Any,
+    ) -> ChangeRead:
         """Return what is asked; of a stream, what it shows unless something else is given."""
-        stream = self._stream(relation_or_sql)
         keys = row_keys_of(self._adapter, row_keys)
         if stream is not None:
             return replace(

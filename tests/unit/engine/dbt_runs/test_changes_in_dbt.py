@@ -103,3 +103,19 @@ def test_everything_since_before_the_first_change(shop: DbtShop) -> None:
     assert "INITIAL_ROWS" in log and "shop.orders', 1, 1)" in log
     net = changes(shop, QUERY, "before the first change")
     assert "INITIAL_ROWS" in net and "table_changes" not in net
+
+
+def test_the_key_of_a_dynamic_table_names_its_changes(shop: DbtShop) -> None:
+    shop.model("kept", "select id, amount from shop.orders", unique_key="id")
+    shop.run("kept")
+    kept = relation("kept")
+    told = "unique_key of shop.kept (id)"
+    shop.spark.write("shop.orders").delete((1, 10, 5))
+    shop.run("kept")
+    assert told in changes(shop, kept, 0)
+    assert "WHERE NOT (" in changes(shop, kept, 0, as_upserts=True)
+    named = changes(shop, kept, 0, unique_key="amount")
+    assert told not in named and "unique_key (amount)" in named
+    # Declared for somebody else's rows: groups have their own keys.
+    grouped = "select amount, count(*) as n from shop.kept group by amount"
+    assert told not in changes(shop, grouped, 0)
