@@ -54,7 +54,7 @@ def test_another_word_is_refused(word: Any, place: str) -> None:
     with pytest.raises(DbtRuntimeError) as error:
         is_forced(adapter(project, given if place == "command line" else None))
     assert str(error.value.msg) == (
-        f"Invalid value for the variable `refresh`: '{str(word).lower()}'. "
+        f"REFRESH_INVALID: Invalid value for the variable `refresh`: '{str(word).lower()}'. "
         "Expected 'all' to refresh everything that is selected, or 'due'."
     )
 

@@ -58,5 +58,6 @@ def test_a_name_of_several_models_is_refused(nodes: list[Any], name: str, relati
     with pytest.raises(DbtRuntimeError) as error:
         named_model(nodes, name)
     assert str(error.value.msg) == (
-        f"'{name}' is the name of several models. Expected one of these: {relations}."
+        f"MODEL_AMBIGUOUS: '{name}' is the name of several models. "
+        f"Expected the whole name of one: {relations}."
     )

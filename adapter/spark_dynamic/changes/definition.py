@@ -13,6 +13,7 @@ from spark_dynamic.changes.stream import Stream, definition_hash
 from spark_dynamic.errors import EngineError
 from spark_dynamic.names import TableName
 from spark_dynamic.refresh.cycle import Cycle
+from spark_dynamic.settings import effective
 from spark_dynamic.sql.references import Unreadable
 from spark_dynamic.sql.resolve import resolve
 from spark_dynamic.warehouse import Relation, Warehouse
@@ -51,7 +52,7 @@ def stream_changed(built: Stream, now: Stream, consumer: TableName) -> EngineErr
 
 def _why(built: Stream, now: Stream) -> str:
     """Return what is not as it was when the stream was built, if anything."""
-    before, after = built.read.settings, now.read.settings
+    before, after = effective(built.read.settings), effective(now.read.settings)
     changed = [key for key in sorted({*before, *after}) if before.get(key) != after.get(key)]
     if changed:
         shown = [f"{key} was {before.get(key)} and is {after.get(key)}" for key in changed]

@@ -19,6 +19,7 @@ from spark_dynamic.changes.used_columns import COLUMNS_CHANGED
 from spark_dynamic.clock import read_stamp, stamp
 from spark_dynamic.errors import EngineError, WarehouseError
 from spark_dynamic.names import TableName
+from spark_dynamic.settings import beyond_defaults
 from spark_dynamic.warehouse import Warehouse
 
 STREAM_PROPERTY: Final = "spark_dynamic.stream"
@@ -79,7 +80,9 @@ def definition_hash(read: ChangeRead, texts: Iterable[str]) -> str:
 
     `texts` are the query's and those of all views that it reads, or what stands for them.
     """
-    facts: list[object] = [list(texts), read.schema, sorted(read.settings.items())]
+    # Defaults were not always named.
+    settings = sorted(beyond_defaults(read.settings).items())
+    facts: list[object] = [list(texts), read.schema, settings]
     keys = sorted((str(table), key) for table, key in read.row_keys.items())
     facts += [read.mode.value, read.unique_key, keys]
     # As they were before there was a choice.

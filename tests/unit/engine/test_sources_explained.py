@@ -6,7 +6,7 @@ from fake_warehouse import FakeWarehouse
 
 from spark_dynamic.refresh.explain import explain_refresh
 from spark_dynamic.refresh.plan import plan_refresh
-from spark_dynamic.refresh.shape import shape_text
+from spark_dynamic.refresh.shape import MINIMIZE, shape_text
 from spark_dynamic.refresh.sources import intervals
 
 
@@ -30,4 +30,4 @@ def test_a_source_without_a_change_feed_is_said_to_have_none(
     assert source in said["source"] and "a rewrite" not in said["source"]
     assert plan.record and plan.cut
     found = intervals(plan.record, plan.cut, plan.analysis, cycle, session)
-    assert shape_text(False, found) == f"MINIMIZE (shop.orders: {shape})"
+    assert shape_text(MINIMIZE, found) == f"MINIMIZE (shop.orders: {shape})"

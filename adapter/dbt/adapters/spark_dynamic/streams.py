@@ -33,7 +33,6 @@ from spark_dynamic.clock import stamp
 from spark_dynamic.errors import EngineError, WarehouseError
 from spark_dynamic.frontier.record import empty_run_mark
 from spark_dynamic.names import TableName
-from spark_dynamic.settings import beyond_defaults
 from spark_dynamic.warehouse import Warehouse
 
 if TYPE_CHECKING:
@@ -130,8 +129,7 @@ class Streams:
         return ChangeRead(
             sql=sql.strip().removesuffix(";").strip(),
             schema=self._adapter.config.credentials.schema,
-            # What they are is part of a stream's definition, which stays what it was.
-            settings=beyond_defaults(result_settings(self._adapter)),
+            settings=result_settings(self._adapter),
             mode=config.mode,
             unique_key=config.unique_key,
             row_keys=row_keys_of(self._adapter, config.row_keys),
