@@ -275,6 +275,33 @@ class TestErrors:
         assert self.states(project)["numbers"][:3] == well[:3]
 
 
+HOOKED = """
+{{ config(materialized='dynamic_table', target_lag='7 days',
+    post_hook="insert into {{ target.schema }}.hooked values ('after')") }}
+select 1 as number
+"""
+
+
+class TestPostHooks:
+    @pytest.fixture(scope="class")
+    def models(self):
+        return {"numbers.sql": HOOKED}
+
+    def test_those_that_failed_run_again(self, project):
+        failed = dbt("run", expect_pass=False)
+        assert "TABLE_OR_VIEW_NOT_FOUND" in failed["numbers"].message
+        assert rows(project, "select number from {schema}.numbers") == [(1,)]
+        tried = "select refresh_action, state, reason_code from {schema}.dynamic_table_refreshes"
+        assert rows(project, tried) == [
+            ("FULL", "FAILED", "TABLE_OR_VIEW_NOT_FOUND"),
+            ("FULL", "SUCCEEDED", "INITIAL_BUILD"),
+        ]
+        project.run_sql("create table {schema}.hooked (text string) using delta")
+        assert actions(dbt("run")) == {"numbers": "NO_DATA"}
+        assert actions(dbt("run")) == {"numbers": "NOT_DUE"}
+        assert rows(project, "select text from {schema}.hooked") == [("after",)]
+
+
 class TestTheStateOfManyTables:
     """The summary of a commit is one setting and one text, however many tables there are."""
 

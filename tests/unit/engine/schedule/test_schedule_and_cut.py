@@ -129,7 +129,7 @@ class RealCutsInWeather(WithRealCuts, Weather):
 
 @pytest.mark.parametrize(
     ("tables", "days", "peaks"),
-    [(200, 4, 4_000), pytest.param(1000, 7, 40_000, marks=pytest.mark.nightly)],
+    [(100, 4, 2_000), pytest.param(1000, 7, 40_000, marks=pytest.mark.nightly)],
 )
 def test_many_tables_keep_their_lags_by_real_cuts_whatever_fails(
     tables: int, days: int, peaks: int

@@ -296,11 +296,10 @@ class Steady(Weather):
         return True
 
 
-@pytest.mark.parametrize("seed", SEEDS[:2])
-def test_tables_that_wait_for_threads_keep_their_lags(seed: int) -> None:
+def test_tables_that_wait_for_threads_keep_their_lags() -> None:
     lags = [minutes(15), HOUR]
-    project = random_project(random.Random(seed), 100, lags, seconds(20), 0.5, group=5)
-    world = Steady(project, seed, threads=4)
+    project = random_project(random.Random(1), 100, lags, seconds(20), 0.5, group=5)
+    world = Steady(project, threads=4)
     world.run_for(DAY * 0.75)
     # There is much more to do in a run than there are threads.
     assert world.skipped
