@@ -33,6 +33,8 @@ class Cut:
     data_timestamp: datetime
     pins: Mapping[TableName, Pin]
     upstreams: Mapping[TableName, Recorded]
+    # By when base tables are read, if that is before the data timestamp.
+    pinned_by: datetime | None = None
 
     def versions(self) -> dict[TableName, int]:
         """Return the version of each table as it stands in the query: base and storage tables."""
@@ -133,12 +135,14 @@ def _cut_at(
         taken[upstream.storage] = found
     # The pins that were made for this very moment are the cut; the first one wins.
     made: dict[TableName, Pin] = {}
+    pinned_by = moment
     for record in (own, *(recorded.record for recorded in taken.values())):
         if record is not None and record.data_timestamp == moment:
             made = {pin.table: pin for pin in record.frontier} | made
+            pinned_by = min(pinned_by, record.pinned_by or moment)
     tables = {pin.table for r in taken.values() for pin in r.record.frontier} | set(bases)
     try:
-        pins = {table: made.get(table) or pin_at(table, moment) for table in tables}
+        pins = {table: made.get(table) or pin_at(table, pinned_by) for table in tables}
     except EngineError:
         # A table is younger than this moment.
         return None
@@ -146,4 +150,4 @@ def _cut_at(
         same = is_same_commit if recorded.record.by_commit else same_rows
         if not all(same(pin, pins[pin.table]) for pin in recorded.record.frontier):
             return None
-    return Cut(moment, pins, taken)
+    return Cut(moment, pins, taken, pinned_by if pinned_by < moment else None)

@@ -12,7 +12,7 @@ from spark_dynamic.warehouse import Commit
 _KEY = "spark_dynamic_record"
 _FORMAT = 1
 _EMPTY_RUN = "spark_dynamic_empty_run"
-_CLOCKS = ("clock", "clock_until")
+_CLOCKS = ("clock", "clock_until", "pinned_by")
 
 
 @dataclass(frozen=True)
@@ -84,6 +84,9 @@ class Record:
     clock: datetime | None = None
     # Until when (exclusive) they stay as they are nevertheless; None if not at all.
     clock_until: datetime | None = None
+    # By when base tables were read, if that is before the data timestamp: it never goes back, so
+    # it runs ahead of a clock that was put back, or of one that is slower than another.
+    pinned_by: datetime | None = None
     # Whether they depend on every commit of the sources: a change that was taken back is one, too.
     by_commit: bool = False
     fingerprint: str = ""

@@ -3,6 +3,7 @@
 import threading
 import uuid
 from collections.abc import Iterable
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 from spark_dynamic.catalog import Catalog
@@ -34,6 +35,8 @@ class Cycle:
         self.catalog = Catalog()
         later = known.newest_timestamp + _NEVER_BACK if known.newest_timestamp else now
         self.data_timestamp = max(now, later)
+        # Of a moment that is still to come, nobody knows what will be committed by then.
+        self._opened_at = now
         self.events: list[StateRow] = []
         # What Spark said of the texts of change queries, by their hash.
         self.verdicts: dict[str, Verdict] = {}
@@ -71,7 +74,7 @@ class Cycle:
         decided: datetime | None = None,
     ) -> Cut | Waiting:
         """Choose a cut by the pins of this cycle; see `choose_cut`."""
-        return choose_cut(
+        found = choose_cut(
             now=now or self.data_timestamp,
             after=after,
             bases=bases,
@@ -81,6 +84,10 @@ class Cycle:
             own=own,
             decided=decided,
         )
+        is_ahead = self._opened_at < self.data_timestamp
+        if is_ahead and isinstance(found, Cut) and found.data_timestamp == self.data_timestamp:
+            return replace(found, pinned_by=self._opened_at)
+        return found
 
     def pin(self, warehouse: Warehouse, table: TableName, moment: datetime) -> Pin:
         """Return a table's version at a moment. The first answer stands for the whole cycle."""
@@ -103,7 +110,7 @@ class Cycle:
             commit = self.catalog.history(warehouse, table)[0]
         else:
             at_least = self.known.pins.get((str(table), relation.location), -1)
-            commit = self._newest_by(warehouse, table, moment, at_least)
+            commit = self._newest_by(warehouse, table, self._opened_at, at_least)
         return Pin(table, relation.location, commit.version, commit.timestamp)
 
     def _newest_by(

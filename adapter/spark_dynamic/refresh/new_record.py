@@ -52,6 +52,7 @@ def new_record(plan: Plan, cycle: Cycle, attempt: str) -> Record:
         trigger=request.trigger if plan.stored else "CREATION",
         clock=clock,
         clock_until=until,
+        pinned_by=cut.pinned_by,
         by_commit=plan.slide is not None or cut.by_commit(),
         fingerprint=found or (before.fingerprint if keeps and before else ""),
         state=plan.state,

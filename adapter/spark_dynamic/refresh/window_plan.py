@@ -103,7 +103,7 @@ def _part_of(cut: Cut, analysis: Analysis) -> Cut:
     behind = {pin.table for taken in upstreams.values() for pin in taken.record.frontier}
     wanted = behind | set(analysis.bases)
     pins = {table: pin for table, pin in cut.pins.items() if table in wanted}
-    return Cut(cut.data_timestamp, pins, upstreams)
+    return replace(cut, pins=pins, upstreams=upstreams)
 
 
 def _slide(

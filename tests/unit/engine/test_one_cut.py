@@ -1,9 +1,12 @@
 """All that a table reads belongs to one cut, also what cannot be pinned and what others pinned."""
 
+from datetime import timedelta
+
 import pytest
 from fake_shop import Shop, small_shop
 
 from spark_dynamic.names import TableName
+from spark_dynamic.refresh.cycle import Cycle
 
 TOTALS = "select customer, sum(amount) as total from shop.orders group by customer"
 
@@ -81,3 +84,39 @@ def test_another_invocation_reuses_the_pins_that_were_made_for_a_moment() -> Non
     moments = {shop.record(name).data_timestamp for name in shop.models}
     assert moments == {cycle.data_timestamp}
     assert {id for (id,) in shop.spark.read("select * from shop.both")} == {1, 2, 3, 4}
+
+
+def test_a_moment_that_is_still_to_come_is_read_as_of_now() -> None:
+    shop = small_shop(
+        totals=TOTALS,
+        pairs="select t.total, c.name from shop.totals t join shop.customers c "
+        "on c.id = t.customer",
+    )
+
+    def write(number: int) -> None:
+        """Commit a number to the orders, then to the customers."""
+        shop.spark.write("shop.orders").append((100 + number, 10, 1))
+        shop.spark.tick(5)
+        shop.spark.write("shop.customers").append((10, f"n{number}"))
+        shop.spark.tick(5)
+
+    # A run from a machine whose clock is an hour ahead; data timestamps never go back.
+    shop.spark.tick(60)
+    ahead = Cycle("invocation", shop.spark.clock + timedelta(hours=1), shop.known())
+    for name in shop.models:
+        shop.refresh(name, ahead)
+    write(1)
+    cycle = shop.open_cycle()
+    assert cycle.data_timestamp > shop.spark.clock
+    shop.refresh("totals", cycle)
+    # Within one cycle, whatever is committed after it has begun is not seen by anybody.
+    write(2)
+    shop.refresh("pairs", cycle)
+    versions = {pin.table.name: pin.version for pin in shop.record("pairs").frontier}
+    assert versions == {"orders": 1, "customers": 1}
+    # Neither is it by another one that reads at the same moment, because `totals` is behind.
+    write(3)
+    shop.run("pairs", full_refresh=True)
+    assert shop.record("pairs").data_timestamp == shop.record("totals").data_timestamp
+    versions = {pin.table.name: pin.version for pin in shop.record("pairs").frontier}
+    assert versions == {"orders": 1, "customers": 1}
