@@ -45,6 +45,7 @@ def full_record() -> Record:
         reason=ODD,
         clock=minute(3),
         clock_until=minute(4),
+        pinned_by=minute(2),
         by_commit=True,
         fingerprint="f",
         state={"kind": "rows"},
