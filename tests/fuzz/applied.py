@@ -33,7 +33,7 @@ STORAGE = TableName(SCHEMA, "result__dyn")
 # The version of the storage that the refresh is based on, and the number of the refresh.
 BASE, NUMBER = 7, 8
 _TRY_DIVIDED = "try_divided(a, b) AS CASE WHEN b = 0 THEN NULL ELSE a / b END"
-_CACHED = re.compile(r"CACHE TABLE (\w+) AS\n(.*)", re.DOTALL)
+_CACHED = re.compile(r"CACHE (?:LAZY )?TABLE (\w+) AS\n(.*)", re.DOTALL)
 
 
 class NotTranslated(Exception):

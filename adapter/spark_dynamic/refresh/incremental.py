@@ -121,10 +121,12 @@ class _Views:
         self._warehouse = warehouse
         self._names: list[str] = []
 
-    def cache(self, name: str, query: str) -> str:
+    def cache(self, name: str, query: str, *, is_measured: bool = True) -> str:
         self._names.append(name)
         self._warehouse.execute(f"DROP VIEW IF EXISTS {name}")
-        self._warehouse.execute(f"CACHE TABLE {name} AS\n{query}")
+        # The query that measures it fills it, too; Delta takes no source that is not filled yet.
+        how = "CACHE LAZY TABLE" if is_measured else "CACHE TABLE"
+        self._warehouse.execute(f"{how} {name} AS\n{query}")
         return name
 
     def drop(self) -> None:
@@ -304,7 +306,8 @@ class _Refresh:
             fields = tuple(Field(f"wanted_{key.id}", key.id, "") for key in aggregate.keys)
             expressions = tuple(key.expression for key in aggregate.keys)
             rows = Restrict(rows, expressions, Scan(_KEYS, fields))
-        return self._views.cache(_AGAIN, target.recomputed(Writer(self).select(rows).sql))
+        again = target.recomputed(Writer(self).select(rows).sql)
+        return self._views.cache(_AGAIN, again, is_measured=False)
 
     def _for_merge(self, rows: int) -> Mapping[str, str]:
         """Return the settings that make a MERGE quick, if so many rows are few."""

@@ -43,7 +43,7 @@ def test_a_key_that_names_no_row_narrows_and_changes_nothing_else(orders: SparkS
     assert "BETWEEN" not in merged(orders)
     # The comparison of both versions has every row once: it is not consolidated again.
     assert outcome.shape.startswith("MINIMAL")
-    [changed] = [s for s in orders.statements if s.startswith("CACHE TABLE __dyn_rows")]
+    [changed] = [s for s in orders.statements if s.startswith("CACHE LAZY TABLE __dyn_rows")]
     assert changed.count("GROUP BY") == 1 and "explode(" not in changed
     orders.check("copy", "NO_DATA")
 
