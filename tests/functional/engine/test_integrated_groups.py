@@ -91,3 +91,19 @@ def test_a_changelog_in_append_mode(events: SparkShop) -> None:
     events.run(f"INSERT INTO events VALUES {event(1, 5, 'deposit', 15)}")
     events.check("log")
     assert not any("MERGE" in statement for statement in events.statements)
+
+
+def test_of_values_without_an_order_the_same_one_wins_however_they_are_read(
+    shop: SparkShop,
+) -> None:
+    log = [Column("id", "int"), Column("at", "int"), Column("m", "map<string,int>")]
+    log.append(Column("f", "array<double>"))
+    values = [f"(1, 1, map('a', {n}), array({f}))" for n in (1, 2) for f in ("0.0D", "-0.0D")]
+    found = set()
+    for turn in range(len(values)):
+        turned = ", ".join(values[turn:] + values[:turn])
+        rows = f"(SELECT * FROM VALUES {turned} AS log(id, at, m, f))"
+        sql = latest(rows, log, ["id"], ["at"], "", log)
+        [row] = shop.session.sql(sql).collect()
+        found.add(str(row))
+    assert len(found) == 1
