@@ -1,7 +1,9 @@
 """What the engine's own tests share."""
 
 import pytest
+from fake_streams import StreamShop, change_sources, position, select_of_changes
 
+from spark_dynamic.changes import read as changes
 from spark_dynamic.refresh import analyse, upkeep
 from spark_dynamic.support import NotIncremental
 
@@ -19,3 +21,24 @@ def every_change_is_a_rebuild(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(upkeep, "maintain", refuse)
     monkeypatch.setattr(analyse, "_misread", lambda *_: "")
+
+
+@pytest.fixture
+def changes_by_comparison(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let change queries compare two versions, which the fake Spark can do."""
+    monkeypatch.setattr(changes, "change_select", select_of_changes)
+    monkeypatch.setattr(changes, "position_now", position)
+
+
+@pytest.fixture
+def new() -> StreamShop:
+    return StreamShop()
+
+
+@pytest.fixture
+def changed() -> StreamShop:
+    """Streams that were consumed, and sources that have changed since."""
+    shop = StreamShop()
+    shop.run()
+    change_sources(shop.spark)
+    return shop

@@ -11,7 +11,7 @@ from fake_warehouse import NAME, FakeSpark, FakeWarehouse
 
 from spark_dynamic.changes.consume import Batch
 from spark_dynamic.changes.consumer import CONSUMER_PROPERTY, ConsumerRequest
-from spark_dynamic.changes.consumption import Consumption
+from spark_dynamic.changes.consumption import Consumption, consumptions
 from spark_dynamic.changes.read import ChangeRead, Position
 from spark_dynamic.changes.stream import Stream, definition_hash
 from spark_dynamic.names import TableName
@@ -177,3 +177,9 @@ class StreamShop:
 
     def rows(self, consumer: str) -> list[tuple[Any, ...]]:
         return self.spark.read(f"select stream, id, change_action from shop.{consumer}")
+
+
+def numbers(shop: StreamShop, consumer: str) -> list[int]:
+    """Return the numbers of a consumer's consumptions."""
+    found = consumptions(shop.spark.table(f"shop.{consumer}").commits)
+    return [one.consumption.number for one in found]

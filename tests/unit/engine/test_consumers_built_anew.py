@@ -8,33 +8,13 @@ from fake_streams import (
     StreamShop,
     StreamWarehouse,
     change_sources,
-    position,
-    select_of_changes,
+    numbers,
 )
 
-from spark_dynamic.changes import read as changes
-from spark_dynamic.changes.consumption import consumptions
 from spark_dynamic.errors import EngineError
 from spark_dynamic.frontier.record import empty_run_mark
 
-
-@pytest.fixture(autouse=True)
-def changes_by_comparison(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(changes, "change_select", select_of_changes)
-    monkeypatch.setattr(changes, "position_now", position)
-
-
-@pytest.fixture
-def changed() -> StreamShop:
-    shop = StreamShop()
-    shop.run()
-    change_sources(shop.spark)
-    return shop
-
-
-def numbers(shop: StreamShop, consumer: str) -> list[int]:
-    found = consumptions(shop.spark.table(f"shop.{consumer}").commits)
-    return [one.consumption.number for one in found]
+pytestmark = pytest.mark.usefixtures("changes_by_comparison")
 
 
 def test_a_restored_table_goes_on_from_where_it_was(changed: StreamShop) -> None:

@@ -8,32 +8,12 @@ from fake_streams import (
     BOTH,
     StreamShop,
     StreamWarehouse,
-    change_sources,
     position,
-    select_of_changes,
 )
 
-from spark_dynamic.changes import read as changes
 from spark_dynamic.errors import EngineError
 
-
-@pytest.fixture(autouse=True)
-def changes_by_comparison(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(changes, "change_select", select_of_changes)
-    monkeypatch.setattr(changes, "position_now", position)
-
-
-@pytest.fixture
-def new() -> StreamShop:
-    return StreamShop()
-
-
-@pytest.fixture
-def changed() -> StreamShop:
-    shop = StreamShop()
-    shop.run()
-    change_sources(shop.spark)
-    return shop
+pytestmark = pytest.mark.usefixtures("changes_by_comparison")
 
 
 def test_a_stale_stream_says_what_to_do(changed: StreamShop) -> None:

@@ -14,42 +14,18 @@ from fake_streams import (
     StreamShop,
     StreamWarehouse,
     change_sources,
+    numbers,
     position,
-    select_of_changes,
 )
 from fake_warehouse import Killed
 
-from spark_dynamic.changes import read as changes
 from spark_dynamic.changes.consume import moved
 from spark_dynamic.changes.consumer import CONSUMER_PROPERTY, ConsumerRequest, read_consumer
-from spark_dynamic.changes.consumption import consumptions
 from spark_dynamic.changes.stream import read_stream, show_stream
 from spark_dynamic.errors import EngineError, WarehouseError
 from spark_dynamic.names import TableName
 
-
-@pytest.fixture(autouse=True)
-def changes_by_comparison(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(changes, "change_select", select_of_changes)
-    monkeypatch.setattr(changes, "position_now", position)
-
-
-@pytest.fixture
-def new() -> StreamShop:
-    return StreamShop()
-
-
-@pytest.fixture
-def changed() -> StreamShop:
-    shop = StreamShop()
-    shop.run()
-    change_sources(shop.spark)
-    return shop
-
-
-def numbers(shop: StreamShop, consumer: str) -> list[int]:
-    found = consumptions(shop.spark.table(f"shop.{consumer}").commits)
-    return [one.consumption.number for one in found]
+pytestmark = pytest.mark.usefixtures("changes_by_comparison")
 
 
 def test_each_batch_once(new: StreamShop) -> None:
