@@ -50,6 +50,9 @@ _FOR_SMALL_MERGES = {
     "spark.sql.shuffle.partitions": "2",
     # The few files are rewritten, rather than marked in further files.
     "spark.databricks.delta.merge.deletionVectors.persistent": "false",
+    # Code for each expression takes longer to compile than so few rows take without it.
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
 }
 _FOR_FEW_CHANGES = {
     # After each part of an adaptive query Spark plans the rest again, and Delta then lists again
