@@ -30,20 +30,20 @@ def summary(figures: Mapping[str, Any]) -> str:
     """Return a table in Markdown: one line per workload and query."""
     found = medians(figures)
     lines = [
-        "| changes | query | dynamic table, s | faster than `table` | than by hand | "
-        "auto / best | jobs | MB read | MB read by `table` |",
-        "|---|---|---|---|---|---|---|---|---|",
+        "| changes | query | `auto`, s | `incremental` | `full` | `table` | by hand | "
+        "`table` / `auto` | by hand / `auto` | `auto` / best | jobs | MB read | by `table` |",
+        "|---|---|---|---|---|---|---|---|---|---|---|---|---|",
     ]
     for workload, query in dict.fromkeys(key[:2] for key in found):
         of = {variant: found.get((workload, query, variant)) for variant in _ALL}
         auto, table = of[AUTO], of[TABLE]
         if auto is None or table is None:
             continue
+        seconds = [f"{one['seconds']:.1f}" if one else "–" for one in of.values()]
         lines.append(
-            f"| {workload} | `{query}` | {auto['seconds']:.1f} | "
-            f"{table['seconds'] / auto['seconds']:.1f}× | {_ratio(of[HANDWRITTEN], auto)} | "
-            f"{_auto(of)} | {auto['jobs']:.0f} | {auto['megabytes']:.0f} | "
-            f"{table['megabytes']:.0f} |"
+            f"| {workload} | `{query}` | {' | '.join(seconds)} | "
+            f"{_ratio(table, auto)} | {_ratio(of[HANDWRITTEN], auto)} | {_auto(of)} | "
+            f"{auto['jobs']:.0f} | {auto['megabytes']:.0f} | {table['megabytes']:.0f} |"
         )
     return "\n".join(lines)
 

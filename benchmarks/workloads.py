@@ -87,4 +87,4 @@ def _chosen(key: str, share: int, number: int) -> str:
     return f"{_ORIGINAL.format(key=key)} AND pmod(xxhash64({key}), {share}) = {number}"
 
 
-WORKLOADS = tuple(Workload(recent, mixed) for mixed in (False, True) for recent in (True, False))
+WORKLOADS = tuple(Workload(recent, mixed) for recent in (True, False) for mixed in (False, True))

@@ -28,7 +28,8 @@ def test_ratios_are_of_medians() -> None:
     rounds += [entry("handwritten", 6.0), entry("incremental", 3.0), entry("full", 2.5)]
     assert medians({"rounds": rounds})["inserts, recent", "q", "auto"]["seconds"] == 3.0
     assert summary({"rounds": rounds}).splitlines()[-1] == (
-        "| inserts, recent | `q` | 3.0 | 4.0× | 2.0× | 1.20 | 10 | 2 | 2 |"
+        "| inserts, recent | `q` | 3.0 | 3.0 | 2.5 | 12.0 | 6.0 "
+        "| 4.0× | 2.0× | 1.20 | 10 | 2 | 2 |"
     )
 
 
