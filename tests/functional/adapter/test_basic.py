@@ -31,7 +31,6 @@ class TestSingularTests(BaseSingularTests):
     pass
 
 
-@pytest.mark.nightly
 class TestSingularTestsEphemeral(BaseSingularTestsEphemeral):
     pass
 
@@ -48,7 +47,6 @@ class TestIncremental(BaseIncremental):
     pass
 
 
-@pytest.mark.nightly
 class TestIncrementalNotSchemaChange(BaseIncrementalNotSchemaChange):
     pass
 
@@ -65,12 +63,10 @@ class TestGenericTests(BaseGenericTests):
     pass
 
 
-@pytest.mark.nightly
 class TestSnapshotCheckCols(BaseSnapshotCheckCols):
     pass
 
 
-@pytest.mark.nightly
 class TestSnapshotTimestamp(BaseSnapshotTimestamp):
     pass
 

@@ -16,7 +16,7 @@ from fuzz.project import CI_SEED, MODELS, random_project
 from tests.bags import bag
 from tests.functional.refreshes import actions, assert_equals_query, dbt
 
-_TABLE = re.compile(r"\b(FROM|JOIN|,) +(t\d)\b")
+_TABLE = re.compile(r"(\bFROM|\bJOIN|,) +(t\d)\b")
 _PINNED = re.compile(r" VERSION AS OF \d+")
 _BUILT = re.compile(r"CREATE TABLE [^\n]*\n(?:[^\n]*\n)*?AS (SELECT .*)", re.DOTALL)
 # Each copy of a row has an identity of its own; the rest of the storage follows from the query.
