@@ -74,6 +74,7 @@ def everything_is_an_insert() -> Any:
     return mock.patch.object(states, "interval_between", wrong)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("mutant", "seed"),
     [

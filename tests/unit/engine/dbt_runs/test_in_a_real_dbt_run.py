@@ -10,6 +10,8 @@ from real_dbt import SHOWN, dbt, said, shop_below_dbt, write_project
 
 from dbt.adapters.spark_dynamic import project
 
+pytestmark = pytest.mark.thorough
+
 DYNAMIC = "{{ config(materialized='dynamic_table', target_lag='7 days', suspend_after=1"
 MODELS = {
     "totals": DYNAMIC + ") }}\nselect customer, sum(amount) as total from shop.orders group by 1",

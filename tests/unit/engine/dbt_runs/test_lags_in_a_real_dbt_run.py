@@ -9,6 +9,8 @@ import pytest
 from fake_shop import Shop
 from real_dbt import SHOWN, dbt, said, shop_below_dbt, write_project
 
+pytestmark = pytest.mark.thorough
+
 WEEK = "{{ config(materialized='dynamic_table', target_lag='7 days', suspend_after=2) }}\n"
 TOTALS = WEEK + "select customer, sum(amount) as total from shop.orders group by 1"
 REPORT = WEEK + "select max(total) as best from {{ ref('totals') }}"

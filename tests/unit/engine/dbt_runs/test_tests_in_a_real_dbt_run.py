@@ -9,6 +9,8 @@ from dbt.cli.main import dbtRunner
 from fake_shop import Shop
 from real_dbt import shop_below_dbt, write_project
 
+pytestmark = pytest.mark.thorough
+
 SQL = "select customer, sum(amount) as total from shop.orders group by 1"
 WEEK = "{{ config(materialized='dynamic_table', target_lag='7 days') }}\n" + SQL
 ARCHIVED = WEEK.replace("target_lag", "alias='totals', schema='archive', target_lag")
