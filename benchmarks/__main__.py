@@ -49,12 +49,9 @@ def main(
         "rounds": rounds,
     }
     path = output or home / f"figures_{scale:g}.json"
-    seen: set[bool] = set()
     for workload in WORKLOADS:
         if workloads in workload.name:
-            # Other kinds of change are other statements, which the JVM has to get to know.
-            rounds += bench.measure(workload, repeats, warm_up=workload.mixed not in seen)
-            seen.add(workload.mixed)
+            rounds += bench.measure(workload, repeats, warm_up=not rounds)
             # What is measured is measured, should the rest be cut short.
             path.write_text(json.dumps(figures, indent=1))
     click.echo(report.summary(figures))

@@ -24,6 +24,8 @@ LARGE = 0.25
 # An incremental refresh may take so much longer than a full one: it also leaves a change feed
 # that is small for its readers.
 MARGIN = 1.1
+# So many incremental refreshes tell how long they take: those in a cold JVM say little.
+TRIES = 3
 # After so many full refreshes the incremental one is tried again: tables grow.
 PATIENCE = 10
 
@@ -33,7 +35,8 @@ def slower_so_far(known: Known) -> Reason | None:
 
     The quickest of the last few of either kind is compared: the first ones of a process are slow.
     """
-    if not known.fulls or not known.incrementals or known.fulls_in_a_row >= PATIENCE:
+    is_known = known.fulls and len(known.incrementals) >= TRIES
+    if not is_known or known.fulls_in_a_row >= PATIENCE:
         return None
     full, incremental = min(known.fulls), min(known.incrementals)
     if incremental <= MARGIN * full:

@@ -18,7 +18,9 @@ def refreshed(*refreshes: tuple[float, str]) -> Known:
 
 
 def test_what_was_slower_is_not_done_again_until_it_is_tried_again() -> None:
-    known = refreshed((20, "FULL"), (12, "INCREMENTAL"))
+    known = refreshed((20, "FULL"), (30, "INCREMENTAL"), (12, "INCREMENTAL"))
+    assert slower_so_far(known) is None
+    known = noted(known, took(13, "INCREMENTAL"))
     why = slower_so_far(known)
     assert why is not None and why.code == "CHEAPER"
     # The first build, which also made the table, counts half.
