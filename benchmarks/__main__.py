@@ -41,11 +41,14 @@ def main(
     bench = Bench(home, queries.split(","), variants.split(","))
     bench.prepare(data)
     rounds: list[dict[str, object]] = []
+    compared: list[str] = []
     figures = {
         "scale": scale,
         "date": datetime.now(UTC).date().isoformat(),
         "cores": os.cpu_count(),
         "machine": platform.machine(),
+        # The kinds of change after which all variants were found to hold the same rows.
+        "compared": compared,
         "rounds": rounds,
     }
     path = output or home / f"figures_{scale:g}.json"
@@ -53,6 +56,9 @@ def main(
         if workloads in workload.name:
             rounds += bench.measure(workload, repeats, warm_up=not rounds)
             # What is measured is measured, should the rest be cut short.
+            path.write_text(json.dumps(figures, indent=1))
+            bench.check()
+            compared.append(workload.name)
             path.write_text(json.dumps(figures, indent=1))
     click.echo(report.summary(figures))
     click.echo(f"All figures are in {path}.")
@@ -98,7 +104,6 @@ class Bench:
                 ]
             total = sum(m.seconds for m in measured)
             click.echo(f"{workload.name}, round {round} of {repeats}: {total:.0f} s")
-        self._check()
         return found
 
     def _run(self, options: list[str]) -> list[Measured]:
@@ -116,7 +121,7 @@ class Bench:
     def _options(self, since: dict[str, int], deletes: bool) -> list[str]:
         return [f"--vars={json.dumps({'since': since, 'deletes': deletes})}"]
 
-    def _check(self) -> None:
+    def check(self) -> None:
         """See that all variants of a query hold the same rows."""
         for query in self._queries:
             for variant in set(self._variants) - {TABLE}:
