@@ -75,7 +75,7 @@ def test_all_problems_of_all_models_are_one_error() -> None:
     orders = dynamic("orders", file_format="parquet")
     assert message_of(revenue, dynamic("fine"), orders) == (
         "Configuration Error\n"
-        "  CONFIG_INVALID: Dynamic tables or streams are not configured as they can be.\n"
+        "  CONFIG_INVALID: Some dynamic tables or streams have invalid configurations:\n"
         "    model.shop.orders (models/orders.sql)\n"
         "      - Invalid value for `file_format`: 'parquet'."
         " Expected 'delta': dynamic tables are Delta tables.\n"

@@ -32,7 +32,7 @@ class DynamicTableConfigError(CompilationError):
     """Every problem found in the configuration of one model or of a whole project."""
 
     def __init__(self, problems_by_model: Mapping[str, Iterable[ConfigProblem]]) -> None:
-        lines = ["CONFIG_INVALID: Dynamic tables or streams are not configured as they can be."]
+        lines = ["CONFIG_INVALID: Some dynamic tables or streams have invalid configurations:"]
         for model, problems in problems_by_model.items():
             lines.append(f"  {model}")
             lines.extend(f"    - {problem}" for problem in problems)
