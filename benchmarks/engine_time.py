@@ -33,7 +33,7 @@ from spark_dynamic.frontier.record import StoredColumn
 from spark_dynamic.names import TableName
 from spark_dynamic.plan.fingerprint import fingerprint
 from spark_dynamic.plan.nodes import Plan
-from spark_dynamic.plan.types import measure_types, with_union_types
+from spark_dynamic.plan.types import measure_types, typed_nodes, with_union_types
 from spark_dynamic.refresh.incremental import Work, incremental_statement
 from spark_dynamic.refresh.maintenance import Maintenance, Pinned
 from spark_dynamic.sql.bind import bind
@@ -127,7 +127,8 @@ def _maintenance(query: Query, tables: Tables, versions: Mapping[TableName, int]
 
     bound = replace(bound, plan=with_union_types(bound.plan, describe))
     describe(bound.plan)
-    types = measure_types(bound.plan, describe)
+    nodes = typed_nodes(bound.plan)
+    types = measure_types(nodes, [describe(node) for node in nodes])
     check_floats(bound, types)
     names = [name or f"column_{i}" for i, name in enumerate(bound.names)]
     columns = tuple(StoredColumn(name, name, _TYPE) for name in names)

@@ -3,7 +3,8 @@
 import json
 import threading
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 
 from spark_dynamic.errors import WarehouseError
 from spark_dynamic.frontier.logs import Versions, look_at_logs
@@ -164,6 +165,19 @@ def describe_query(warehouse: Warehouse, sql: str) -> tuple[Column, ...]:
     """Return names and types of a query's columns, as Spark sees them."""
     rows = warehouse.rows(f"DESCRIBE QUERY SELECT * FROM (\n{sql}\n)")
     return tuple(Column(row["col_name"], row["data_type"]) for row in rows)
+
+
+def describe_queries(
+    warehouse: Warehouse, last: str, others: Sequence[tuple[str, int]]
+) -> list[tuple[Column, ...]]:
+    """Return the columns of several queries, asked at once: analysed as one, they are not run.
+
+    Of all but the last one the number of columns has to be known.
+    """
+    texts = [*(sql for sql, _ in others), last]
+    together = "\nCROSS JOIN ".join(f"(\n{sql}\n) AS q{i}" for i, sql in enumerate(texts))
+    columns = iter(describe_query(warehouse, f"SELECT * FROM {together}"))
+    return [*(tuple(islice(columns, number)) for _, number in others), tuple(columns)]
 
 
 def describe_function(warehouse: Warehouse, name: str) -> str:

@@ -47,7 +47,7 @@ def beyond_defaults(settings: Mapping[str, str]) -> dict[str, str]:
 @contextmanager
 def holding(warehouse: Warehouse, settings: Mapping[str, str]) -> Iterator[None]:
     """Let settings hold in the block; afterwards they are what the profile chose."""
-    before = {key: warehouse.rows(f"SET {key}")[0]["value"] for key in settings}
+    before = _values(warehouse, list(settings))
     changed = [key for key, value in settings.items() if before[key].upper() != value.upper()]
     try:
         for key in changed:
@@ -58,3 +58,11 @@ def holding(warehouse: Warehouse, settings: Mapping[str, str]) -> Iterator[None]
             # A RESET alone would go back to Spark's default, not to what the profile set.
             is_set = before[key] != _UNSET
             warehouse.execute(set_statement(key, before[key]) if is_set else f"RESET `{key}`")
+
+
+def _values(warehouse: Warehouse, keys: list[str]) -> dict[str, str]:
+    """Return the values of settings; of several at once, those that somebody has set."""
+    if len(keys) == 1:
+        return {keys[0]: warehouse.rows(f"SET {keys[0]}")[0]["value"]}
+    listed = {row["key"]: row["value"] for row in warehouse.rows("SET")} if keys else {}
+    return {key: listed.get(key, _UNSET) for key in keys}

@@ -153,7 +153,7 @@ class Applied:
         named = self._rng.sample(columns, self._rng.randint(0, min(2, len(columns))))
         key = frozenset(column.name.lower() for column in named)
         old, warehouse = self._old, self._warehouse
-        return maintain(analysis, Verdict(""), SCHEMA, columns, old, warehouse, key)
+        return maintain(analysis, Verdict(""), SCHEMA, old, warehouse, key)
 
     def _columns(self, table: TableName) -> tuple[Column, ...]:
         types = {"timestamp": "timestamp_ntz"}

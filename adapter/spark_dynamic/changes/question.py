@@ -66,7 +66,7 @@ def ask(read: ChangeRead, cycle: Cycle, warehouse: Warehouse) -> Question:
     _check_types(shown)
     layout = Layout(shown, _unique_key(read, shown), _label("unique_key", read.unique_key))
     try:
-        kept = maintain(analysis, verdict, read.schema, columns, versions, warehouse)
+        kept = maintain(analysis, verdict, read.schema, versions, warehouse)
     except NotIncremental as refused:
         return _without_plan(read, analysis, layout, refused.reason)
     except WarehouseError as error:

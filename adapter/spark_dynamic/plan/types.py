@@ -1,7 +1,7 @@
 """Types, as Spark gives them, for the nodes whose law depends on them."""
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from spark_dynamic.plan.nodes import Aggregate, Output, Plan, Project, UnionAll, transform, walk
@@ -52,22 +52,31 @@ def with_union_types(plan: Plan, describe: Describe) -> Plan:
     return transform(plan, change)
 
 
-def measure_types(plan: Plan, describe: Describe) -> Mapping[str, MeasureType]:
-    """Return the types of every measure and key of a plan, by its id."""
-    found: dict[str, MeasureType] = {}
+def typed_nodes(plan: Plan) -> list[Plan]:
+    """Return the nodes whose types matter: each aggregate, after its arguments if it has any."""
+    found: list[Plan] = []
     for node in walk(plan):
         if not isinstance(node, Aggregate) or not node.columns:
             continue
-        with_arguments = [m for m in node.measures if m.argument is not None]
-        arguments: dict[str, str] = {}
-        if with_arguments:
-            outputs = tuple(
-                Output(m.id, m.argument) for m in with_arguments if m.argument is not None
-            )
-            described = describe(Project(node.input, outputs))
-            arguments = dict(
-                zip((o.id for o in outputs), (c.type for c in described), strict=True)
-            )
-        for id, result in zip(node.columns, describe(node), strict=True):
-            found[id] = MeasureType(arguments.get(id, ""), result.type)
+        arguments = tuple(
+            Output(measure.id, measure.argument)
+            for measure in node.measures
+            if measure.argument is not None
+        )
+        found += [Project(node.input, arguments), node] if arguments else [node]
+    return found
+
+
+def measure_types(
+    nodes: Sequence[Plan], described: Sequence[tuple[Column, ...]]
+) -> Mapping[str, MeasureType]:
+    """Return the types of every measure and key by its id, from what Spark said of the nodes."""
+    found: dict[str, MeasureType] = {}
+    arguments: dict[str, str] = {}
+    for node, columns in zip(nodes, described, strict=True):
+        types = dict(zip(node.columns, (column.type for column in columns), strict=True))
+        if isinstance(node, Aggregate):
+            found |= {id: MeasureType(arguments.get(id, ""), types[id]) for id in types}
+        else:
+            arguments = types
     return found

@@ -161,8 +161,9 @@ class _Refresh:
             return None
         shape = shape_of(delta, facts, self._work.maintenance.rows_of)
         appends = shape == ADDED_ONLY and isinstance(target, Rows)
-        self._travels = self._must_travel(delta, appends or _has_extremes(target))
-        if not self._travels and shape == ADDED_ONLY and _reads_old(delta):
+        loses = shape != ADDED_ONLY and _has_extremes(target)
+        self._travels = self._must_travel(delta, appends or loses)
+        if appends and not self._travels and _reads_old(delta):
             shape = MINIMIZE
         insert_only, self._is_net = shape == ADDED_ONLY, shape == MINIMAL
         self._work.shape = shape_text(shape, self._work.intervals)
@@ -241,7 +242,8 @@ class _Refresh:
 
         An aggregate needs plain rows. What is only appended stays so with them, and no extreme
         seems to leave that comes back; else the newest versions, whose file lists Spark has at
-        hand, are cheaper.
+        hand, are cheaper. Where nothing left any source, what is taken away again was counted
+        twice: every row with a positive weight is there, so that extremes can be found among them.
         """
         beyond = self._work.beyond_travel
         if any(isinstance(node, Aggregate) for node in walk(delta)):

@@ -7,14 +7,16 @@ from typing import Any
 from spark_dynamic.apply.groups import Groups
 from spark_dynamic.apply.rows import Rows
 from spark_dynamic.apply.shape import GroupShape, check_floats, check_stored, group_shape
-from spark_dynamic.catalog import describe_query
+from spark_dynamic.apply.storage import stored_columns
+from spark_dynamic.catalog import describe_queries, describe_query
 from spark_dynamic.frontier.record import StoredColumn, Verdict
 from spark_dynamic.names import TableName
 from spark_dynamic.plan.fingerprint import fingerprint, meanings
 from spark_dynamic.plan.nodes import Output, Plan, Project, Query, State, column
-from spark_dynamic.plan.types import measure_types, with_union_types
+from spark_dynamic.plan.types import measure_types, typed_nodes, with_union_types
 from spark_dynamic.refresh.analyse import Analysis
 from spark_dynamic.sql.bind import bind
+from spark_dynamic.sql.pin import pinned
 from spark_dynamic.sql.write import Relation, Writer
 from spark_dynamic.support import NotIncremental
 from spark_dynamic.warehouse import Column, Warehouse
@@ -68,32 +70,29 @@ def maintain(
     analysis: Analysis,
     verdict: Verdict,
     schema: str,
-    columns: tuple[StoredColumn, ...],
     versions: Mapping[TableName, int],
     warehouse: Warehouse,
     narrowed_by: frozenset[str] = frozenset(),
 ) -> Maintenance:
-    """Find out how a query can be maintained. Raises NotIncremental if it cannot.
-
-    `columns` are those of the result, as Spark sees the original text.
-    """
+    """Find out how a query can be maintained. Raises NotIncremental if it cannot."""
     assert analysis.query is not None
     if verdict.not_incremental:
         raise NotIncremental("OPERATORS_DIFFER", verdict.not_incremental)
     known = {relation.name: relation.columns for relation in analysis.relations}
     query = bind(analysis.query, schema, lambda table: known[table])
-    _check_names(query, columns)
-    writer = Writer(Pinned(versions))
+    text, writer = pinned(analysis.query, versions), Writer(Pinned(versions))
 
     def describe(plan: Plan) -> tuple[Column, ...]:
         return describe_query(warehouse, writer.select(plan).sql)
 
     query = replace(query, plan=with_union_types(query.plan, describe))
     outputs = tuple(Output(f"output_{i}", column(id)) for i, id in enumerate(query.columns))
-    types = [found.type for found in describe(Project(query.plan, outputs))]
-    if types != [known_column.type for known_column in columns]:
-        raise NotIncremental("OPERATORS_DIFFER", f"types {types}")
-    measures = measure_types(query.plan, describe)
+    result, nodes = Project(query.plan, outputs), typed_nodes(query.plan)
+    asked = [(writer.select(node).sql, len(node.columns)) for node in (result, *nodes)]
+    ours, *types, original = describe_queries(warehouse, text, asked)
+    columns = stored_columns(original)
+    _check_result(query, [found.type for found in ours], columns)
+    measures = measure_types(nodes, types)
     check_floats(query, measures)
     shape = _in_order(group_shape(query), query)
     if shape:
@@ -117,10 +116,13 @@ def _in_order(shape: GroupShape | None, query: Query) -> GroupShape | None:
     return replace(shape, aggregate=replace(aggregate, keys=keys, measures=measures))
 
 
-def _check_names(query: Query, columns: tuple[StoredColumn, ...]) -> None:
+def _check_result(query: Query, types: list[str], columns: tuple[StoredColumn, ...]) -> None:
+    """Refuse a query that was not read as Spark reads it: other names or types of columns."""
     ours, sparks = query.names, [stored.name for stored in columns]
     same = len(ours) == len(sparks) and all(
         not our or our.lower() == their.lower() for our, their in zip(ours, sparks, strict=True)
     )
     if not same:
         raise NotIncremental("OPERATORS_DIFFER", f"columns {', '.join(ours)}")
+    if types != [stored.type for stored in columns]:
+        raise NotIncremental("OPERATORS_DIFFER", f"types {types}")

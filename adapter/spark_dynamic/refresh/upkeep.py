@@ -1,7 +1,6 @@
 """Whether and how a query can be maintained: asked at most once per refresh, when it matters."""
 
-from spark_dynamic.apply.storage import narrowing_columns, stored_columns
-from spark_dynamic.catalog import describe_query
+from spark_dynamic.apply.storage import narrowing_columns
 from spark_dynamic.config import RefreshMode
 from spark_dynamic.errors import WarehouseError
 from spark_dynamic.frontier.cut import Cut
@@ -13,7 +12,6 @@ from spark_dynamic.refresh.cycle import Cycle
 from spark_dynamic.refresh.maintenance import Maintenance, maintain
 from spark_dynamic.refresh.request import Request
 from spark_dynamic.refresh.sources import is_comparable, seen
-from spark_dynamic.sql.pin import pinned
 from spark_dynamic.support import NotIncremental, Reason, reason
 from spark_dynamic.warehouse import Warehouse
 
@@ -98,16 +96,11 @@ class Upkeep:
         if self._request.config.refresh_mode is RefreshMode.FULL:
             self._refusal = reason("CONFIGURED_FULL")
             return self._refusal
-        assert self._analysis.query is not None
         try:
-            columns = stored_columns(
-                describe_query(self._warehouse, pinned(self._analysis.query, versions))
-            )
             self.found = maintain(
                 self._analysis,
                 self._verdict,
                 self._request.schema,
-                columns,
                 versions,
                 self._warehouse,
                 narrowing_columns(self._request.config),

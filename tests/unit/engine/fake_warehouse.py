@@ -193,6 +193,9 @@ class FakeWarehouse:
         unset = "STATIC" if key == "spark.sql.sources.partitionOverwriteMode" else "<undefined>"
         return [{"key": key, "value": self.settings.get(key, unset)}]
 
+    def _list_settings(self) -> list[dict[str, Any]]:
+        return [{"key": key, "value": value} for key, value in self.settings.items()]
+
     def _reset(self, key: str) -> None:
         self.settings.pop(key.strip("`"), None)
 
@@ -368,6 +371,7 @@ class FakeWarehouse:
 _HANDLERS: list[tuple[str, Callable[..., Any]]] = [
     (r"SET (`[^`]+`|[\w.]+)=(.*)", FakeWarehouse._set),
     (r"SET ([\w.]+)", FakeWarehouse._get),
+    (r"SET", FakeWarehouse._list_settings),
     (r"RESET (`?[\w.]+`?)", FakeWarehouse._reset),
     (r"SHOW TABLES IN (.*)", FakeWarehouse._show_tables),
     (r"SHOW TABLE EXTENDED IN (.*) LIKE '(.*)'", FakeWarehouse._show_extended),
