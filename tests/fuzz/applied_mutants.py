@@ -2,12 +2,16 @@
 
 import re
 from contextlib import ExitStack
+from dataclasses import replace
 from unittest import mock
 
 from fuzz.mutants import Mutant
 from spark_dynamic.apply import identity
 from spark_dynamic.apply.groups import Groups
 from spark_dynamic.apply.rows import Rows
+from spark_dynamic.delta.analysis import old_ranges
+from spark_dynamic.delta.facts import Facts
+from spark_dynamic.plan.nodes import Plan
 from spark_dynamic.refresh import incremental, shape
 
 
@@ -78,6 +82,17 @@ def a_lost_extreme_is_not_looked_for(patches: ExitStack) -> None:
     patches.enter_context(mock.patch.object(Groups, "extremes", property(lambda self: [])))
 
 
+def an_old_row_is_never_expected(patches: ExitStack) -> None:
+    """Wherever rows are added, none was before."""
+
+    def planted(self: object, facts: Facts, delta: Plan) -> Facts:
+        ranges = [range for _, range in old_ranges(delta)]
+        return {t: replace(changes, vacant=frozenset(ranges)) for t, changes in facts.items()}
+
+    wrong = mock.patch.object(incremental._Refresh, "_without_vacant", planted)
+    patches.enter_context(wrong)
+
+
 APPLIED_MUTANTS: tuple[Mutant, ...] = (
     every_copy_of_a_row_is_deleted,
     the_hash_forgets_where_a_null_is,
@@ -85,4 +100,5 @@ APPLIED_MUTANTS: tuple[Mutant, ...] = (
     a_null_key_is_never_found,
     bounds_leave_the_highest_value_out,
     a_lost_extreme_is_not_looked_for,
+    an_old_row_is_never_expected,
 )

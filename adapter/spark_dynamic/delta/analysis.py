@@ -11,8 +11,9 @@ from typing import Final
 
 from sqlglot import exp
 
-from spark_dynamic.delta.facts import Bounds, Facts
+from spark_dynamic.delta.facts import Bounds, Facts, Range
 from spark_dynamic.literals import literal
+from spark_dynamic.names import TableName
 from spark_dynamic.plan.expressions import equal_columns
 from spark_dynamic.plan.nodes import (
     Aggregate,
@@ -252,3 +253,40 @@ def within(plan: Plan, bounds: dict[str, Bounds]) -> Plan:
             low, high = exp.Var(this=literal(bound.low)), exp.Var(this=literal(bound.high))
             plan = Filter(plan, exp.Between(this=column(id), low=low, high=high))
     return plan
+
+
+def old_ranges(delta: Plan) -> set[tuple[TableName, Range]]:
+    """Return the ranges within which old states are read; without rows there, nothing is added."""
+    return {
+        (scan.table, range)
+        for node in walk(delta)
+        if isinstance(node, Join)
+        for member in node.members
+        for scan, range in _ranges(member)
+        if scan.state is State.OLD
+    }
+
+
+def is_vacant(term: Join, facts: Facts) -> bool:
+    """Tell whether a member is the old state of a source where that had no row."""
+    return any(
+        scan.state is State.OLD and range in facts[scan.table].vacant
+        for member in term.members
+        for scan, range in _ranges(member)
+    )
+
+
+def _ranges(member: Plan) -> list[tuple[Scan, Range]]:
+    """Return the ranges that `within` put around a scan."""
+    conditions = []
+    while isinstance(member, Filter):
+        conditions.append(member.condition)
+        member = member.input
+    if not isinstance(member, Scan):
+        return []
+    names = {field.id: field.name for field in member.fields}
+    return [
+        (member, Range(names[c.this.name], c.args["low"].name, c.args["high"].name))
+        for c in conditions
+        if isinstance(c, exp.Between) and isinstance(c.args["low"], exp.Var)
+    ]

@@ -16,6 +16,15 @@ class Bounds:
 
 
 @dataclass(frozen=True)
+class Range:
+    """A column of a table between two values, as SQL."""
+
+    column: str
+    low: str
+    high: str
+
+
+@dataclass(frozen=True)
 class Changes:
     """The changes of one source in the interval."""
 
@@ -26,6 +35,8 @@ class Changes:
     # The columns over which the changes can be read as the difference of two states: every row
     # once, with its whole weight. None if they cannot.
     net_by: frozenset[str] | None = None
+    # Where the source had no row before the changes.
+    vacant: frozenset[Range] = frozenset()
 
 
 # The sources with changes; what is not here did not change.

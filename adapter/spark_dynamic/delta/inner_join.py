@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from spark_dynamic.delta.analysis import bounds_of, holds_for, terms, within
+from spark_dynamic.delta.analysis import bounds_of, holds_for, is_vacant, terms, within
 from spark_dynamic.delta.facts import Bounds, Facts
 from spark_dynamic.delta.states import old
 from spark_dynamic.plan.expressions import equal_columns, used
@@ -15,8 +15,9 @@ def inner_join(node: Join, deltas: Sequence[Plan | None], facts: Facts) -> Plan:
     One term per changed member, for any predicate and for self-joins, whose two sides are two
     members. A term begins with its delta and goes on along the conditions, so that no two
     large members are joined first; what joins a changed row by equality lies between the
-    bounds of the changed rows' keys. Members without changes are factored out of the sum where
-    the changed ones hold together without them, so that each is read once.
+    bounds of the changed rows' keys. A term is left out if a member had no row between them; the
+    last one has no old member, and stays. Members without changes are factored out of the sum
+    where the changed ones hold together without them, so that each is read once.
 
     >>> from sqlglot import parse_one
     >>> from spark_dynamic.delta.facts import Changes
@@ -45,7 +46,8 @@ def inner_join(node: Join, deltas: Sequence[Plan | None], facts: Facts) -> Plan:
     for i, delta in enumerate(deltas):
         if delta is not None:
             others = [*node.members[:i], *olds[i + 1 :]]
-            found += [_term(node, term, others, links, facts) for term in terms(delta)]
+            joined = (_term(node, term, others, links, facts) for term in terms(delta))
+            found += [term for term in joined if not is_vacant(term, facts)]
     return Sum(tuple(found)) if len(found) > 1 else found[0]
 
 
@@ -63,7 +65,7 @@ def _hold_together(members: Sequence[Plan], links: list[set[str]]) -> bool:
 
 def _term(
     node: Join, first: Plan, others: list[Plan], links: list[set[str]], facts: Facts
-) -> Plan:
+) -> Join:
     members, seen = [first], set(first.columns)
     bounds = bounds_of(first, facts)
     pairs = _equal_pairs(node) if bounds else []

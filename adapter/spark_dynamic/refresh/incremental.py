@@ -2,12 +2,12 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from spark_dynamic.apply.groups import Groups
 from spark_dynamic.apply.rows import Ranges, Rows
 from spark_dynamic.changes.interval import Interval
-from spark_dynamic.delta.analysis import within
+from spark_dynamic.delta.analysis import old_ranges, within
 from spark_dynamic.delta.differentiate import differentiate
 from spark_dynamic.delta.facts import Bounds, Changes, Facts
 from spark_dynamic.errors import WarehouseError
@@ -165,6 +165,8 @@ class _Refresh:
         self._travels = self._must_travel(delta, appends or loses)
         if appends and not self._travels and _reads_old(delta):
             shape = MINIMIZE
+        if self._travels:
+            delta = differentiate(plan, self._without_vacant(facts, delta)) or delta
         insert_only, self._is_net = shape == ADDED_ONLY, shape == MINIMAL
         self._work.shape = shape_text(shape, self._work.intervals)
         rows = Writer(self).weighted(delta)
@@ -213,6 +215,29 @@ class _Refresh:
             if measured.rows:
                 self._deltas[table] = view
                 found[table] = Changes(changes.insert_only, measured.bounds)
+        return found
+
+    def _without_vacant(self, facts: Facts, delta: Plan) -> Facts:
+        """Find out where a source had no row: what is new often has keys that are new, too.
+
+        An old version is slow to read, since its list of files has to be made first. Of what is
+        only added to, the newest version tells as well: it has no other rows there than the new
+        ones. So many and one more are looked for.
+        """
+        found = dict(facts)
+        for table, range in sorted(old_ranges(delta), key=str):
+            changes, view = facts[table], self._deltas.get(table)
+            if not changes.insert_only or view is None:
+                continue
+            where = f"{quote(range.column)} BETWEEN {range.low} AND {range.high}"
+            enough = self._work.rows_changed[str(table)] + 1
+            [row] = self._warehouse.rows(
+                f"SELECT (SELECT count(*) FROM {view} WHERE {where}) AS added, "
+                f"(SELECT count(*) FROM (SELECT 1 FROM {self.relation(table, State.NEW).sql} "
+                f"WHERE {where} LIMIT {enough})) AS there"
+            )
+            if int(row["added"]) == int(row["there"]):
+                found[table] = replace(found[table], vacant=found[table].vacant | {range})
         return found
 
     def _joined_columns(self, table: TableName) -> list[Column]:
