@@ -1,4 +1,4 @@
-"""The examples of docs/scheduling.md for cron, systemd and Airflow, run as far as they can be."""
+"""The examples of docs/scheduling.md for cron, systemd and others, run as far as they can be."""
 
 import configparser
 import os
@@ -12,6 +12,7 @@ from types import ModuleType
 from typing import Any
 
 import pytest
+import yaml
 
 DOCUMENT = (Path(__file__).parents[2] / "docs" / "scheduling.md").read_text()
 BLOCKS = re.findall(r"^```\w*\n(.*?)^```$", DOCUMENT, re.DOTALL | re.MULTILINE)
@@ -120,4 +121,20 @@ def test_airflow_starts_one_run_at_a_time_and_makes_up_for_none(
     found = subprocess.run(
         ["bash", "-c", command], env=dict(os.environ), capture_output=True, text=True, check=True
     )
+    assert found.stdout == "dbt run\n"
+
+
+def test_kubernetes_starts_one_run_at_a_time_and_repeats_none(tmp_path: Path) -> None:
+    job = yaml.safe_load(block_with("CronJob"))
+    assert (job["apiVersion"], job["kind"]) == ("batch/v1", "CronJob")
+    assert job["spec"]["schedule"].split() == ["*"] * 5
+    assert job["spec"]["concurrencyPolicy"] == "Forbid"
+    once = job["spec"]["jobTemplate"]["spec"]
+    pod = once["template"]["spec"]
+    assert (once["backoffLimit"], pod["restartPolicy"]) == (0, "Never")
+    [container] = pod["containers"]
+    command = installed(tmp_path, " ".join(container["command"])).split()
+    (tmp_path / "srv/shop/done").touch()
+    folder = f"{tmp_path}{container['workingDir']}"
+    found = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=True)
     assert found.stdout == "dbt run\n"
