@@ -98,7 +98,7 @@ def test_what_is_due_can_be_selected_and_the_tag_is_not_kept(
     assert not asked
 
 
-@pytest.mark.parametrize("selector", ["by_text", "by_method", "by_union", "by_another"])
+@pytest.mark.parametrize("selector", ["by_text", "by_method", "by_key", "by_union", "by_another"])
 def test_a_selector_may_name_it(folder: Path, asked: list[bool], selector: str) -> None:
     found, _ = dbt(folder, "ls", "--selector", selector)
     assert "shop.quick" in found and "shop.unread" not in found

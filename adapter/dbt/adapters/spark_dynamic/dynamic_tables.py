@@ -242,8 +242,13 @@ class DynamicTables:
         return self._open(DbtWarehouse(self._adapter), asks)[1]
 
     def schedule(self, cycle: Cycle, asked: Asked) -> RunSchedule:
-        """Decide which tables are due in a cycle; dbt's list of what exists may be too old."""
-        return RunSchedule(self._project(), cycle.known, cycle.data_timestamp, asked, {})
+        """Decide which tables are due in a cycle that is for looking only."""
+        project, listed = self._project(), Listed()
+        if self._cycle is None:
+            # dbt's list does not have what this invocation makes; but a cycle has looked then.
+            warehouse = DbtWarehouse(self._adapter)
+            listed = listed_relations(self._adapter, project, cycle.catalog, warehouse)
+        return RunSchedule(project, cycle.known, cycle.data_timestamp, asked, listed)
 
     def forecast(self, cycle: Cycle, selected: set[str]) -> RunSchedule:
         """Decide what a run of a selection, asked for in the same way, would find due."""

@@ -11,6 +11,7 @@ from dbt.adapters.events.types import AdapterEventWarning
 from dbt_common.events.functions import warn_or_error
 
 from dbt.adapters.spark_dynamic.config import MATERIALIZATION, lenient_config
+from dbt.adapters.spark_dynamic.stream_models import STREAM
 from spark_dynamic.config import Initialize
 from spark_dynamic.names import TableName
 from spark_dynamic.schedule.graph import Graph, Model
@@ -20,8 +21,9 @@ from spark_dynamic.schedule.remembered import Marks
 if TYPE_CHECKING:
     from dbt.contracts.graph.manifest import Manifest
 
-# What is read through, down to dynamic tables and to tables with versions of their own.
-_TRANSPARENT: Final = ("view", "ephemeral")
+# What is read through, down to dynamic tables and to tables with versions of their own. Changes
+# of a stream are those of its query.
+_TRANSPARENT: Final = ("view", "ephemeral", STREAM)
 # They decide when a table is refreshed, not what it is.
 _ABOUT_TIME: Final = ("target_lag", "initialize", "suspend_after")
 # dbt's own configs that are applied to the table beside its rows.

@@ -90,7 +90,7 @@ class RunSchedule:
                 line = f"SUSPENDED ({why.code})"
             case _:
                 raise RefreshError(
-                    f"SUSPENDED: The last {known.errors_in_a_row} refreshes of {name} failed, so "
+                    f"SUSPENDED: {failures(known.errors_in_a_row, name)}, so "
                     "it is not tried any more. When the cause is mended, resume it with "
                     f"dbt run-operation dynamic_table_resume --args "
                     f"'{{models: {request.model.rpartition('.')[2]}}}'."
@@ -108,6 +108,16 @@ class RunSchedule:
         found = self.remembered.get(str(request.view))
         then = found.marks.text if found else ""
         return bool(then) and then != self.marks_of(request).text
+
+
+def failures(count: int, name: str) -> str:
+    """Say how often a table has failed.
+
+    >>> failures(1, "shop.totals")
+    'The last refresh of shop.totals failed'
+    """
+    last = "The last refresh" if count == 1 else f"The last {count} refreshes"
+    return f"{last} of {name} failed"
 
 
 def _known_now(project: Project, known: KnownState, listed: Listed) -> dict[str, Known]:

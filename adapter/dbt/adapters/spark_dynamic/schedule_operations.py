@@ -15,7 +15,7 @@ from dbt.adapters.spark_dynamic.errors import RefreshError, reported
 from dbt.adapters.spark_dynamic.operations import Operations, as_list, text_table
 from dbt.adapters.spark_dynamic.planned_refresh import PlannedRefresh, QuietRefresh
 from dbt.adapters.spark_dynamic.responses import RefreshResponse
-from dbt.adapters.spark_dynamic.run_schedule import RunSchedule
+from dbt.adapters.spark_dynamic.run_schedule import RunSchedule, failures
 from dbt.adapters.spark_dynamic.state_rows import event_row
 from spark_dynamic.config import DOWNSTREAM
 from spark_dynamic.duration import format_duration
@@ -119,7 +119,7 @@ class ScheduleOperations(Operations):
         """Return one row if the last refresh of a table failed."""
         schedule, name = self._look_at(model)
         errors = schedule.situation.known_of(name).errors_in_a_row
-        text = f"The last {errors} refreshes of {name} failed."
+        text = f"{failures(errors, name)}."
         return text_table(["problem"], [[text]] if errors else [])
 
     def targets(self) -> agate.Table:

@@ -9,7 +9,9 @@ import pytest
 from fake_dbt import DbtShop, dbt_shop
 
 from dbt.adapters.spark_dynamic.dynamic_tables import DynamicTables
+from dbt.adapters.spark_dynamic.project import Project
 from spark_dynamic.frontier.state import read_state
+from spark_dynamic.schedule.lag_warnings import lag_warnings
 
 TOTALS = "select customer, sum(amount) as total from shop.orders group by customer"
 REPORT = "select max(total) as best from shop.totals"
@@ -132,6 +134,19 @@ def test_upstreams_are_found_through_views(shop: DbtShop) -> None:
     # Without the view in between, nobody would read `totals`, and it would never be due.
     shop.spark.write("shop.orders").append((4, 20, 100))
     assert set(actions(shop.run(after=3600)).values()) == {"FULL"}
+
+
+def test_upstreams_are_found_through_streams(shop: DbtShop) -> None:
+    shop.model("totals", TOTALS, target_lag="downstream")
+    shop.model("moves", "select * from shop.totals", materialized="changes_stream")
+    # Their names are all that is looked at: the changes of a stream are those of its query.
+    shop.model("report", "select count(*) as n from shop.moves", target_lag="1 hour")
+    project = Project(shop.manifest())
+    assert project.graph.upstreams["shop.report"] == ("shop.totals",)
+    assert lag_warnings(project.graph) == []
+    before = project.tables["shop.report"].marks.definition
+    shop.shop.models["moves"] += " where total > 5"
+    assert Project(shop.manifest()).tables["shop.report"].marks.definition != before
 
 
 def test_everything_that_is_selected_can_be_forced(

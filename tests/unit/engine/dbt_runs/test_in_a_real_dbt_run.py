@@ -95,5 +95,5 @@ def test_the_life_of_two_tables(shop: Shop, folder: Path, monkeypatch: pytest.Mo
     monkeypatch.delenv("SHOP_FAILS")
     assert failed["report"].startswith("error: Compilation Error")
     again = dbt(folder, "run", "--select", "report")["report"]
-    assert "SUSPENDED: The last 1 refreshes of shop.report failed" in again.message
+    assert "SUSPENDED: The last refresh of shop.report failed" in again.message
     assert again.status.value == "error"

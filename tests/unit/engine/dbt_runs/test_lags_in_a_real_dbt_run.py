@@ -82,6 +82,8 @@ def test_errors_suspend_a_table_and_hold_up_only_what_reads_it(shop: Shop, folde
     found = dbt(folder, "run", "--exclude", "totals")
     assert found["report"].message == "WAITING for shop.totals"
     assert actions(found)["unrelated"] == "NO_DATA"
+    # Neither is due, so neither fails a run of what is.
+    assert said(dbt(folder, "run", "--select", "tag:due")) == {"unrelated": "success: NO_DATA"}
 
     shop.spark.entries[orders.name] = orders
     shop.spark.write("shop.orders").append((4, 20, 100))

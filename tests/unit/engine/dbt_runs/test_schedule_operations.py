@@ -285,13 +285,33 @@ def test_a_table_that_is_not_built_is_not_within_its_lag(shop: DbtShop) -> None:
     assert rows(operations(shop).lag_problems("free")) == []
 
 
+@pytest.mark.parametrize("is_cached", [True, False])
+@pytest.mark.parametrize("what", ["shop.totals", "shop.totals__dyn"])
+def test_whoever_looks_finds_out_that_a_table_was_dropped(
+    shop: DbtShop, what: str, is_cached: bool
+) -> None:
+    shop.run()
+    shop.flags["POPULATE_CACHE"] = is_cached
+    shop.spark.drop(what)
+    assert rows(operations(shop).lag_problems("report")) == []
+    [[problem]] = rows(operations(shop).lag_problems("totals"))
+    assert problem == "shop.totals is not built yet; its target lag is 10m."
+    assert status(shop)["shop.totals"][0] == "DUE"
+    # As a run would: the view is made again, or the table is built.
+    forecast = {row[0]: row[1] for row in rows(operations(shop).forecast(None, None))}
+    assert forecast["shop.totals"] == shop.run("totals")["totals"].split()[0] != "NOT_DUE"
+
+
 def test_a_failed_refresh_is_a_problem(shop: DbtShop) -> None:
     shop.run()
     assert rows(operations(shop).error_problems("totals")) == []
     break_source(shop)
     shop.run("totals", after=400)
     [[problem]] = rows(operations(shop).error_problems("totals"))
-    assert problem == "The last 1 refreshes of shop.totals failed."
+    assert problem == "The last refresh of shop.totals failed."
+    shop.run("totals", after=1)
+    [[problem]] = rows(operations(shop).error_problems("totals"))
+    assert problem == "The last 2 refreshes of shop.totals failed."
 
 
 def test_a_test_in_the_same_invocation_sees_what_nobody_has_written_down_yet(

@@ -293,6 +293,43 @@ def test_suspend_after_is_the_models_own() -> None:
     assert [v.why for v in verdicts.values()] == [Why.FAILED, Why.SUSPENDED_BY_ERRORS]
 
 
+# Built by schedule
+
+
+BY_SCHEDULE = Model(seconds(300), is_built_by_schedule=True)
+
+
+@pytest.mark.parametrize(
+    ("model", "known", "now", "asked", "expected"),
+    [
+        # A run that first meets it does not build it, wherever the last grid point is.
+        (BY_SCHEDULE, Known(), 200, None, "NOT_DUE"),
+        (BY_SCHEDULE, Known(seen_at=at(200)), 383, None, "NOT_DUE"),
+        (BY_SCHEDULE, Known(seen_at=at(200)), 384, None, "MISSING at 384"),
+        (BY_SCHEDULE, Known(seen_at=at(192)), 200, None, "NOT_DUE"),
+        (BY_SCHEDULE, Known(), 200, FULL, "MISSING at 200"),
+        (BY_SCHEDULE, Known(), 200, FORCE, "MISSING at 200"),
+        # Without a period there is nothing to wait for.
+        (Model(is_built_by_schedule=True), Known(), 200, None, "MISSING at 200"),
+    ],
+)
+def test_a_first_build_by_schedule(
+    model: Model, known: Known, now: float, asked: Asked | None, expected: str
+) -> None:
+    assert shown(decide(Graph({"a": model}), now, asked, a=known)) == {"a": expected}
+
+
+def test_who_follows_its_upstreams_waits_until_the_schedule_has_built_them() -> None:
+    reader = Model(upstreams=("a",))
+    graph = Graph({"a": BY_SCHEDULE, "b": reader})
+    known = {"a": Known(seen_at=at(200)), "b": built(10)}
+    assert shown(decide(graph, 250, **known)) == {"a": "NOT_DUE", "b": "WAITING for a"}
+    assert shown(decide(graph, 400, **known)) == {"a": "MISSING at 400", "b": "NO_LAG at 400"}
+    # A new table is built at once, and what it needs with it.
+    new = {"a": Known(seen_at=at(200))}
+    assert shown(decide(graph, 250, **new)) == {"a": "NEEDED at 250", "b": "MISSING at 250"}
+
+
 # Nobody needs it
 
 

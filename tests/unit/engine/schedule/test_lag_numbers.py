@@ -3,6 +3,7 @@ from datetime import timedelta
 import pytest
 from fake_schedule import Lag, at, built, graph_of, minutes, seconds
 
+from spark_dynamic.schedule.graph import Graph, Model
 from spark_dynamic.schedule.known import Known, Refresh
 from spark_dynamic.schedule.lag_numbers import LagNumbers, lag_numbers, teeth
 from spark_dynamic.schedule.situation import Situation
@@ -125,6 +126,19 @@ def test_what_is_due_is_due_now_and_what_is_suspended_never(
 ) -> None:
     status = status_of(Situation(graph_of(a=lag), {"a": known}, at(120)), "a")
     assert status.next_due == (None if next_due is None else at(next_due))
+
+
+@pytest.mark.parametrize(
+    ("seen", "line", "next_due"),
+    [(None, "NOT_DUE first build in 1m 12s", 192), (-100, "NOT_DUE first build in 0s", 0)],
+)
+def test_the_first_build_by_schedule_is_foretold(
+    seen: float | None, line: str, next_due: float
+) -> None:
+    graph = Graph({"a": Model(minutes(5), is_built_by_schedule=True)})
+    known = Known(seen_at=None if seen is None else at(seen))
+    status = status_of(Situation(graph, {"a": known}, at(120)), "a")
+    assert (not_due_line(status, at(120)), status.next_due) == (line, at(next_due))
 
 
 def test_without_data_there_is_no_lag() -> None:

@@ -76,6 +76,12 @@ def test_lags_that_cannot_be_meant_are_warned_about(
     assert warned(graph) == expected
 
 
+def test_a_warning_says_what_becomes_of_a_table_that_nobody_sets_a_lag_for() -> None:
+    assert lag_warnings(graph_of(a="downstream")) == [NoConsumer("a")]
+    followed = lag_warnings(graph_of(a="downstream", b=(None, "a")))
+    assert followed == [NoConsumer("a", follows_runs=True)]
+
+
 def test_a_warning_names_both_tables_and_both_lags() -> None:
     text = str(SlowerUpstream("orders", minutes(5), "raw_orders", minutes(60)))
     assert text.startswith("orders has target_lag 5m, but reads raw_orders,")

@@ -28,6 +28,8 @@ def late(now: float, **known: Known) -> timedelta | None:
         (3300, 3100, 10, 36),
         # Both have become due since the last refresh, one after the other.
         (3300, 3020, 3000, 228),
+        # a since 2880, b since 3072: the longer of the two.
+        (3300, 2870, 10, 420),
         (180, 10, 20, None),
     ],
 )

@@ -164,6 +164,9 @@ def test_without_lag_and_on_demand_there_is_no_period() -> None:
         ({"a": 60, "b": (5, "a")}, 10, False),
         ({"a": 5, "b": (5, "a")}, 251, True),
         ({"a": 5, "b": (5, "a")}, 252, False),
+        # Just as long as the lag is too long.
+        ({"a": "downstream", "b": (5, "a")}, 251, True),
+        ({"a": "downstream", "b": (5, "a")}, 252, False),
         ({"a": None, "b": (None, "a")}, 9999, True),
     ],
 )

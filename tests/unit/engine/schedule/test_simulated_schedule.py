@@ -20,7 +20,7 @@ from simulation.projects import Project, Work, random_project
 from simulation.weather import Weather, checked
 
 from spark_dynamic.schedule.causes import BLOCKED, Why
-from spark_dynamic.schedule.due import what_is_due
+from spark_dynamic.schedule.due import Verdict, what_is_due
 from spark_dynamic.schedule.grid import crossed, next_point
 from spark_dynamic.schedule.situation import Asked, Situation
 from spark_dynamic.schedule.suspension import resumed
@@ -128,6 +128,8 @@ def test_quiet_runs_may_be_left_out_of_the_simulation() -> None:
 class Rough(Clockwork):
     """Refreshes fail, runs do not come for hours, people edit, force and select at random."""
 
+    partly_due = 0
+
     def comes(self, moment: datetime) -> bool:
         hours = (moment - START) // HOUR
         return hours % 7 not in (3, 4)
@@ -142,6 +144,16 @@ class Rough(Clockwork):
         chosen = {n for n in self.graph.order if self.rng.random() < 0.7} if is_rare else None
         return Asked(chosen, self.rng.random() < 0.01, self.rng.random() < 0.02)
 
+    def decided(self, situation: Situation, verdicts: dict[str, Verdict]) -> None:
+        """Compare with `--select tag:due`: the due ones alone are refreshed in the same way."""
+        everything = replace(situation, asked=replace(situation.asked, selected=None))
+        due = {
+            name: verdict for name, verdict in what_is_due(everything).items() if verdict.is_due
+        }
+        asked = replace(situation.asked, selected=due.keys())
+        assert what_is_due(replace(everything, asked=asked)) == due
+        self.partly_due += 0 < len(due) < len(self.graph.order)
+
     def fails(self, name: str) -> bool:
         return self.rng.random() < 0.1
 
@@ -150,9 +162,17 @@ class Rough(Clockwork):
 
 
 @cache
-def rough(seed: int) -> Clockwork:
+def rough(seed: int) -> Rough:
     project = random_project(random.Random(seed), 25, [*LAGS, None], seconds(20), 1.0)
-    return Rough(project, seed, threads=4).run_for(DAY / 2)
+    world = Rough(project, seed, threads=4)
+    world.run_for(DAY / 2)
+    return world
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_run_of_only_what_is_due_refreshes_the_same_at_the_same_moments(seed: int) -> None:
+    # That is looked at whenever something is decided.
+    assert rough(seed).partly_due > 100
 
 
 @pytest.mark.parametrize("seed", SEEDS)
