@@ -36,6 +36,8 @@ class Layout:
     declared: str = ""
     # Whether rows have names at all; a query of one row is named by nothing.
     is_named: bool = False
+    # The column inside that has the names of rows, if they were given before; copies share one.
+    named_by: str = ""
 
     @property
     def has_ids(self) -> bool:
@@ -46,7 +48,8 @@ class Layout:
     def inside(self) -> list[tuple[str, str]]:
         """The columns inside with their types."""
         own = [(f"c{i}", column.type) for i, column in enumerate(self.columns)]
-        return own + [key for key in self.keys if key not in own]
+        names = ((self.named_by, "string"),) if self.named_by else ()
+        return own + [key for key in dict.fromkeys((*self.keys, *names)) if key not in own]
 
     def of_text(self, sql: str) -> str:
         """Return the rows of a query as they are called inside."""
@@ -106,7 +109,7 @@ class Layout:
         )
         added = f"SELECT *, {NET} > 0 AS __dyn_added, {self._key_hash()} FROM (\n{net}\n)"
         counted = f"SELECT *, {counts} FROM (\n{added}\n)"
-        is_update, id = f"{versions} = 2", _text_of(_ID)
+        is_update, id = f"{versions} = 2", self.named_by or _text_of(_ID)
         if self.declared:
             # Copies show that the key names no row; whoever does not ask for it gets them all.
             counted = f"SELECT *, explode(sequence(1L, abs({NET}))) AS {COPY} FROM (\n{counted}\n)"
@@ -139,7 +142,8 @@ class Layout:
         names = [name for name, _ in self.inside]
         if self.has_ids:
             inner = f"SELECT {', '.join([*names, *by])}, {self._key_hash()} FROM (\n{rows}\n)"
-            return self._shown(shape, inner, action, "false", _text_of(_ID), more)
+            id = self.named_by or _text_of(_ID)
+            return self._shown(shape, inner, action, "false", id, more)
         inner = self._hashed(rows, by)
         partition = [*by, *HASH, *(n for n, t in self.inside if is_kept(t))]
         number = f"row_number() OVER (PARTITION BY {', '.join(partition)} ORDER BY {HASH[0]})"
@@ -159,7 +163,7 @@ class Layout:
         return ", ".join(f"{sql} AS {name}" for sql, name in pairs)
 
     def _content_id(self) -> str:
-        return f"concat({_text_of(HASH)}, '-', {COPY})"
+        return f"concat({self.named_by or _text_of(HASH)}, '-', {COPY})"
 
     def _violated(self) -> str:
         told = (
