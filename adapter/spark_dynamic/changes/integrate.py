@@ -36,10 +36,10 @@ def summed(changelog: str, columns: Sequence[Column], has_diff: bool) -> str:
 
     >>> print(summed("log", [Column("a", "int")], True))
     SELECT `a` FROM (
-    SELECT `a`, explode(sequence(1L, __dyn_sum)) AS __dyn_copy FROM (
-    SELECT `a`, IF(sum(change_diff) < 0, raise_error('CHANGELOG_INCOMPLETE: a row is deleted \
-more often than it is inserted, so the changelog does not begin with the contents. Read it with \
-initial_rows=true.'), sum(change_diff)) AS __dyn_sum FROM log
+    SELECT `a`, explode(sequence(1L, IF(__dyn_sum < 0, raise_error('CHANGELOG_INCOMPLETE: a row \
+is deleted more often than it is inserted, so the changelog does not begin with the contents. \
+Read it with initial_rows=true.'), __dyn_sum))) AS __dyn_copy FROM (
+    SELECT `a`, sum(change_diff) AS __dyn_sum FROM log
     GROUP BY xxhash64(0, isnull(`a`), `a`), xxhash64(1, isnull(`a`), `a`), `a` \
 HAVING sum(change_diff) <> 0
     )
@@ -53,12 +53,12 @@ HAVING sum(change_diff) <> 0
         for c in columns
     )
     groups = ", ".join([*hashes, *(quote(c.name) for c in columns if is_kept(c.type))])
-    checked = f"IF(sum({diff}) < 0, raise_error({literal(_NEGATIVE)}), sum({diff}))"
     net = (
-        f"SELECT {values}, {checked} AS {_SUM} FROM {changelog}\n"
+        f"SELECT {values}, sum({diff}) AS {_SUM} FROM {changelog}\n"
         f"GROUP BY {groups} HAVING sum({diff}) <> 0"
     )
-    copies = f"SELECT {names}, explode(sequence(1L, {_SUM})) AS {_COPY} FROM (\n{net}\n)"
+    checked = f"IF({_SUM} < 0, raise_error({literal(_NEGATIVE)}), {_SUM})"
+    copies = f"SELECT {names}, explode(sequence(1L, {checked})) AS {_COPY} FROM (\n{net}\n)"
     return f"SELECT {names} FROM (\n{copies}\n)"
 
 

@@ -17,6 +17,7 @@ from spark_dynamic.changes.append_only import check_monotonic
 from spark_dynamic.changes.asked import STRICT, Mode, Position
 from spark_dynamic.changes.columns import ALWAYS
 from spark_dynamic.changes.interval import Kind
+from spark_dynamic.changes.kept import HISTORY_LOST
 from spark_dynamic.changes.points import Asking, at_moment
 from spark_dynamic.changes.question import Question, ask
 from spark_dynamic.changes.read import changes_of
@@ -83,7 +84,7 @@ class WindowNet:
         check_stored_columns(record, question.layout.columns, len(ALWAYS))
         standing = replace(standing, layout=question.layout)
         came = self._span(question, before)
-        went = None if _is_before(start, begun) else self._span(question, begun, start)
+        went = self._gone(question, begun, start)
         if went is not None and not came.intervals and not went.intervals:
             return standing
         if went is None or not self._adds_up(question, begun):
@@ -95,6 +96,17 @@ class WindowNet:
             added=(self._changes(question, came),) if came.intervals else (),
             removed=(self._changes(question, went),) if went.intervals else (),
         )
+
+    def _gone(self, question: Question, begun: Position, start: Position) -> Span | None:
+        """Return what has left the window at its beginning; None if that cannot be told."""
+        if _is_before(start, begun):
+            return None
+        try:
+            return self._span(question, begun, start)
+        except EngineError as error:
+            if error.code != HISTORY_LOST:
+                raise
+            return None
 
     def _adds_up(self, question: Question, begun: Position) -> bool:
         """Tell whether changes one after the other show what they show together."""

@@ -212,7 +212,7 @@ class TestPeople:
 
     def test_what_cannot_be_asked_says_so(self, project, since):
         results = self.run(since, "maintained", "taken", "keyless")
-        assert "CHANGES_NOT_MAINTAINED: mode=" in error(results["maintained"])
+        assert "CHANGES_POINT_FIXED: since is " in error(results["maintained"])
         assert "CHANGE_COLUMN_TAKEN: The query has a column named change_version" in error(
             results["taken"]
         )
