@@ -187,6 +187,11 @@ def is_kept(type: str) -> bool:
     return _CHANGED_BY_GROUPING.search(type) is None
 
 
+def looks_the_same(type: str) -> bool:
+    """Tell whether equal values of a type are the same: not 0.0 and -0.0, nor 'a' and 'A'."""
+    return is_kept(type) and "collate" not in type
+
+
 def _action() -> str:
     return f"IF({NET} > 0, 'INSERT', 'DELETE')"
 

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
-from dbt.tests.util import run_dbt, run_dbt_and_capture
+from dbt.tests.util import run_dbt, run_dbt_and_capture, write_file
 from tests.functional.refreshes import actions, dbt, rows
 
 FEED = "using delta tblproperties ('delta.enableChangeDataFeed' = 'true')"
@@ -238,6 +238,13 @@ class TestPeople:
         assert sorted((row[0], row[1]) for row in results[0].agate_table.rows) == [
             (3, "INSERT"), (4, "INSERT"),
         ]  # fmt: skip
+
+    def test_in_an_analysis(self, project, since):
+        text = f"select id, change_action from {{{{ changes(ref('people'), {since}) }}}}"
+        write_file(text, project.project_root, "analyses", "looked_at.sql")
+        [result] = run_dbt(["compile", "--select", "looked_at"])
+        found = rows(project, result.node.compiled_code)
+        assert [id for id, _ in found] == [1, 1, 2, 3, 4]
 
     def test_as_a_data_test(self, project, since):
         results = run_dbt(["test", "--vars", json.dumps({"since": since, "later": since}),

@@ -34,17 +34,12 @@ LAST = (
     + "select id, name from {{ integrate(changes('select id, name from ' ~ "
     + f"{PEOPLE}, since='1 hour', mode='redo_log', bound='at_least'), unique_key='id') }}}}"
 )
-# The net effect, in the default mode, and what is new.
+# The net effect, in the default mode.
 NET = (
     KEPT
     + "select id, name, change_action, change_is_update from {{ changes("
     + f"'select id, name from ' ~ {PEOPLE}, since='1 hour', bound='at_least', "
     + "unique_key='id') }}"
-)
-NEW = (
-    KEPT
-    + "select name, change_action from {{ changes("
-    + f"'select name from ' ~ {PEOPLE}, since='1 hour', mode='append_only', bound='at_least') }}}}"
 )
 SCHEMA = """
 sources:
@@ -61,7 +56,7 @@ models:
       - {name: change_row_id, data_type: string}
       - {name: change_timestamp, data_type: timestamp}
 """
-MODELS = ["recent", "counted", "last_names", "net", "new"]
+MODELS = ["recent", "counted", "last_names", "net"]
 
 
 def kept(project: Any, name: str) -> list[str]:
@@ -86,7 +81,6 @@ class TestWindows:
             "counted.sql": COUNTED,
             "last_names.sql": LAST,
             "net.sql": NET,
-            "new.sql": NEW,
             "schema.yml": SCHEMA,
         }
 
@@ -122,8 +116,6 @@ class TestWindows:
         # The window begins with the table, which was made empty.
         net = [(1, "Jeffrey", "INSERT", False), (2, "Donny", "INSERT", False)]
         assert rows(project, "select * from {schema}.net") == net
-        new = [("Donny", "INSERT"), ("Jeff", "INSERT")]
-        assert rows(project, "select * from {schema}.new") == new
         assert set(actions(dbt("run", "--select", "recent")).values()) == {"NO_DATA"}
 
     def test_they_age_while_others_come(self, project, monkeypatch):
@@ -131,12 +123,10 @@ class TestWindows:
         _, moment = newest(project, "people")
         later = moment + timedelta(hours=1) - timedelta(seconds=1)
         monkeypatch.setattr(DbtWarehouse, "now", lambda _: later)
-        assert actions(dbt("run", "--select", "recent", "net", "new")) == {
-            name: "INCREMENTAL" for name in ("recent", "net", "new")
-        }
+        found = actions(dbt("run", "--select", "recent", "net"))
+        assert found == {"recent": "INCREMENTAL", "net": "INCREMENTAL"}
         assert self.shown(project) == [(2, "Donny", "DELETE")]
         assert rows(project, "select * from {schema}.net") == [(2, "Donny", "DELETE", False)]
-        assert rows(project, "select * from {schema}.new") == []
         [window] = kept(project, "recent")
         version, _ = newest(project, f"{window}__dyn")
         feed = f"table_changes('{project.test_schema}.{window}__dyn', {version}, {version})"
@@ -161,9 +151,7 @@ class TestWindows:
     def test_the_clock_alone_lets_them_age(self, project, monkeypatch):
         later = datetime.now(UTC) + timedelta(hours=2)
         monkeypatch.setattr(DbtWarehouse, "now", lambda _: later)
-        # All of them but `new`, which has none left.
-        results = dbt("run", "--exclude", "new")
-        assert actions(results) == dict.fromkeys(MODELS[:-1], "INCREMENTAL")
+        assert actions(dbt("run")) == dict.fromkeys(MODELS, "INCREMENTAL")
         assert self.shown(project) == []
         assert rows(project, "select * from {schema}.counted") == []
         for model in ("last_names", "net"):

@@ -32,6 +32,7 @@ from spark_dynamic.sql.dialect import SparkDynamic
 from spark_dynamic.warehouse import Column
 
 _DUCK = {"bigint": "HUGEINT", "int": "INTEGER", "string": "VARCHAR", "boolean": "BOOLEAN"}
+_DUCK |= {"double": "DOUBLE"}
 _MERGE = (
     rf"MERGE INTO {NAME} AS t USING \(\n(.*)\n\) AS s\nON (.*)\nWHEN MATCHED THEN DELETE"
     r"(?:\nWHEN NOT MATCHED AND (.*?) THEN INSERT \((.*?)\) VALUES \((.*?)\))?"

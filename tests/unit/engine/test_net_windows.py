@@ -156,6 +156,30 @@ def test_a_query_that_has_no_plan() -> None:
     assert shown(shop) == [(6, "INSERT", False)] and is_as_asked(shop)
 
 
+@pytest.mark.parametrize(
+    ("value", "is_compared"),
+    [
+        ("sum(cast(amount as double))", True),
+        ("max(cast(amount as double))", True),
+        ("max(amount)", False),
+        ("avg(cast(amount as int))", False),
+    ],
+)
+def test_values_that_may_look_different_later_are_not_taken_away(
+    value: str, is_compared: bool
+) -> None:
+    """They need not be what they were when they came in, so all of them are compared."""
+    shop = net_shop(f"select customer, {value} as n from shop.orders group by customer")
+    shop.spark.write("shop.orders").append((3, 20, 9))
+    shop.go()
+    shop.spark.write("shop.orders").append((4, 20, 9))
+    begin = len(shop.spark.log)
+    assert shop.actions()[0] == "INCREMENTAL" and is_as_asked(shop)
+    [merge] = [text for text in shop.spark.log[begin:] if text.startswith("MERGE")]
+    storage = f"{TableName.parse(shop.name() + '__dyn').sql} VERSION AS OF"
+    assert merge.count(storage) == 1 + is_compared
+
+
 # First-time inserts
 
 

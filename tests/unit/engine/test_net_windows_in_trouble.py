@@ -43,6 +43,10 @@ def test_random_days(seed: int) -> None:
         for _ in range(rng.randint(0, 3)):
             change(shop, rng, is_keyed=bool(named))
         cycle = shop.open_cycle()
+        if rng.random() < 0.2:
+            # By a model of the same run.
+            change(shop, rng, is_keyed=bool(named))
+            cycle.note_written(TableName("shop", "orders"), shop.spark.clock)
         chance = rng.random()
         if chance < 0.2:
             with pytest.raises(Killed):
