@@ -75,14 +75,15 @@ def test_they_move_at_both_ends(shop: SparkShop) -> None:
     )  # fmt: skip
     assert kept.refresh() == ["FULL"] * 4
     value = "map('a', 1, 'b', null), named_struct('a', 1, 'b', -0.0F)"
-    shop.run(f"INSERT INTO t VALUES (1, 0.0, {value}), (2, 'NaN', {value}), (3, null, null, null)")
+    rows = f"(1, 0.0D, {value}), (2, double('NaN'), {value}), (3, null, null, null)"
+    shop.run(f"INSERT INTO t VALUES {rows}")
     first = committed_at(shop)
     assert kept.refresh() == ["INCREMENTAL"] * 4
     added = [("INSERT", False)] * 3
     assert kept.shown() == [added] * 4
     # 0.0 and -0.0 are equal, and not the same.
-    shop.run("UPDATE t SET n = -0.0 WHERE id = 1")
-    shop.run(f"INSERT INTO t VALUES (4, 'NaN', {value})")
+    shop.run("UPDATE t SET n = -0.0D WHERE id = 1")
+    shop.run(f"INSERT INTO t VALUES (4, double('NaN'), {value})")
     shop.run("DELETE FROM t WHERE id = 3")
     shop.run("INSERT INTO t VALUES (3, null, null, null)")
     assert kept.refresh() == ["INCREMENTAL"] * 4
