@@ -9,7 +9,7 @@ inserted; else a row can be new again as soon as its first insert is too old. Wh
 add up, all of them are computed anew, and compared with those that are stored.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime
 
@@ -37,10 +37,11 @@ from spark_dynamic.errors import EngineError
 from spark_dynamic.frontier.cut import Cut, is_same_commit
 from spark_dynamic.frontier.history import changes_rows, records
 from spark_dynamic.frontier.record import Record, read_pin, write_pin
+from spark_dynamic.names import TableName
 from spark_dynamic.refresh.analyse import Analysis
 from spark_dynamic.refresh.cycle import Cycle
 from spark_dynamic.refresh.stored import Stored
-from spark_dynamic.warehouse import Warehouse
+from spark_dynamic.warehouse import Commit, Warehouse
 
 
 class WindowNet:
@@ -61,7 +62,8 @@ class WindowNet:
     def whole(self) -> tuple[str, NetSlide]:
         """Return all that the window holds, and how it stands then."""
         question, start = self._question(), self._start()
-        return self._changes(question, self._span(question, start)), self._standing(start)
+        standing = self._standing(start, self._events(start))
+        return self._changes(question, self._span(question, start)), standing
 
     def whole_of(self, record: Record) -> str:
         """Return all that the window of a record should hold, if history still tells."""
@@ -74,12 +76,13 @@ class WindowNet:
         Raises EngineError if what happened since cannot be told.
         """
         before = end_of(record, self._analysis, self._cycle, self._warehouse)
-        begun = start = _start_of(record)
+        begun = _start_of(record)
         is_quiet = _same(before, self._end) and not self._analysis.upstreams
-        if not is_quiet or not record.holds_at(self._cut.data_timestamp):
-            # What has come since the record may be too old already.
-            start = self._start()
-        standing = self._standing(start)
+        if is_quiet and record.holds_at(self._cut.data_timestamp):
+            return replace(self._standing(begun, ()), holds_until=record.clock_until)
+        # What has come since the record may be too old already.
+        start = self._start()
+        standing = self._standing(start, self._events(start))
         if _same(before, self._end) and _same(begun, start):
             return standing
         question = self._question()
@@ -158,23 +161,28 @@ class WindowNet:
             for table, pin in found.items()
         }
 
-    def _standing(self, start: Position) -> NetSlide:
-        events = [moment for moment in self._events() if moment > self.oldest]
-        until = min(events) + self._window.interval if events else None
+    def _standing(self, start: Position, events: Iterable[datetime]) -> NetSlide:
+        later = [moment for moment in events if moment > self.oldest]
+        until = min(later) + self._window.interval if later else None
         return NetSlide(
             facts={"start": [write_pin(pin) for pin in start.values()]},
             only_inserts=self._window.read.mode is not Mode.MIN_DELTA,
             holds_until=until,
         )
 
-    def _events(self) -> Iterator[datetime]:
-        """Yield the moments at which the beginning may move to another version."""
+    def _events(self, start: Position) -> Iterator[datetime]:
+        """Yield the moments after the beginning at which it may move to another version."""
         for table in self._cut.pins:
-            history = self._cycle.catalog.history(self._warehouse, table, since=0)
+            history = self._history(table, start)
             yield from (commit.timestamp for commit in history if changes_rows(commit))
         for upstream in self._analysis.upstreams:
-            history = self._cycle.catalog.history(self._warehouse, upstream.storage, since=0)
+            history = self._history(upstream.storage, start)
             yield from (found.record.data_timestamp for found in records(history))
+
+    def _history(self, table: TableName, start: Position) -> Sequence[Commit]:
+        """Return the commits after the beginning; what is behind other tables has none."""
+        since = start[table].version if table in start else 0
+        return self._cycle.catalog.history(self._warehouse, table, since=since)
 
 
 def _start_of(record: Record) -> Position:
