@@ -126,6 +126,9 @@ _SENTENCES = {
         "{detail} has a commit that belongs before changes of other tables which the window "
         "already shows, so its changes are put in order anew."
     ),
+    "ROW_KEYS_CHANGED": (
+        "The changes are named by other keys of dynamic tables than before: {detail}."
+    ),
     "HISTORY_LOST": "The history of {detail} no longer reaches back to the last refresh.",
 }
 

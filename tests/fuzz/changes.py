@@ -3,7 +3,8 @@
 Checked on the SQL that the engine writes, run by DuckDB: the old result and the changes make the
 new one; net changes are minimal; two intervals make the long one; the redo log passes through the
 state after every commit; append_only shows what is inserted for the first time (computed here by
-its definition); contents and changes integrate to the table, also by key.
+its definition); contents and changes integrate to the table, also by key; windows of changes that
+move hold what a change query shows.
 """
 
 import random
@@ -12,6 +13,7 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from unittest import mock
 
 import duckdb
@@ -20,6 +22,7 @@ from fuzz.case import random_case
 from fuzz.duck import Bag, added, duck_sql
 from fuzz.history import KEY, SCHEMA, DuckWarehouse, Log, as_bag, keyed, random_logs
 from fuzz.schemas import Row
+from fuzz.slides import check_slide
 from spark_dynamic.changes import question
 from spark_dynamic.changes.integrate import latest, own_columns, summed
 from spark_dynamic.changes.read import ChangeRead, Mode, Position, change_select
@@ -116,7 +119,29 @@ class Checked:
         if self.is_keyed:
             self.appended(monotonic, start, end, by_key=True)
         self.narrowed(start, end)
+        if self.counts.cases % 3 == 0:
+            self.slides(monotonic)
         self.counts.cases += 1
+
+    def slides(self, monotonic: str) -> None:
+        """Let windows of the query move, with its rows named by keys and by their contents."""
+        one, two, three = self.points()
+        begins, ends = (one, two), (two, three)
+        if self.rng.random() < 0.5:
+            # They overlap, or one of their ends stays.
+            begins, ends = ((one, one), (two, three)), ((one, two), (three, three))
+            begins, ends = self.rng.choice((begins, ends))
+        reads = [(ChangeRead(self.sql, SCHEMA, {}), False)]
+        if self.is_keyed and "DISTINCT * FROM (" not in self.sql:
+            reads.append((replace(reads[0][0], row_keys=self.keys(self.sql)), False))
+        reads.append((ChangeRead(monotonic, SCHEMA, {}, Mode.APPEND_ONLY), True))
+        for read, only_inserts in reads:
+            asked = question.ask(read, self.cycle, self.duck)
+            if not asked.is_exact:
+                continue
+            between = partial(self.select, read)
+            check_slide(self.duck, asked.layout, between, begins, ends, only_inserts)
+            self.counts.shapes["slides"] += 1
 
     def narrowed(self, start: Versions, end: Versions) -> None:
         """Few random queries use a column of a table, leave it out, and do nothing else."""

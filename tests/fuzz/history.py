@@ -213,6 +213,10 @@ class DuckWarehouse(Duck):
         except duckdb.Error as error:
             raise AssertionError(f"{error}\n{text}\n{sql}") from error
 
+    def keep(self, name: str, text: str) -> None:
+        """Let a table hold what a query in DuckDB's words gives."""
+        self._connection.execute(f"CREATE OR REPLACE TABLE new.{name} AS {text}")
+
     def query_over(self, sql: str, tables: dict[str, Iterable[Row]]) -> Bag:
         """Return what a query in DuckDB's words makes of some rows."""
         for name, rows in tables.items():

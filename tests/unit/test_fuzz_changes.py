@@ -6,8 +6,10 @@ from typing import Any
 from unittest import mock
 
 import pytest
+from fuzz import slides
 from fuzz.changes import run_changes
 
+from spark_dynamic.apply.net_slide import NetSlide
 from spark_dynamic.changes import append_only, min_delta, states
 from spark_dynamic.changes.interval import Interval, Kind
 from spark_dynamic.changes.layout import Layout
@@ -30,7 +32,7 @@ def test_changes_lead_from_one_state_to_the_next(seed: int, cases: int) -> None:
             "min_delta ADDED_ONLY", "min_delta MINIMIZE", "min_delta DIFFERENCE", "row_keys",
             "min_delta REMOVED_ONLY", "redo_log REMOVED_ONLY", "upserts",
             "append_only APPEND_ONLY", "redo_log MINIMIZE", "redo_log ADDED_ONLY", "by key",
-            "append_only by key", "min_delta MINIMAL", "redo_log MINIMAL",
+            "append_only by key", "min_delta MINIMAL", "redo_log MINIMAL", "slides",
         }  # fmt: skip
         assert wanted <= {shape for shape, count in counts.shapes.items() if count}
 
@@ -63,6 +65,15 @@ def every_rewrite_is_minimal() -> Any:
     )
 
 
+def nothing_leaves_a_window() -> Any:
+    """What happened at the beginning of a window stays in it."""
+
+    def wrong(*, removed: Any, **more: Any) -> NetSlide:
+        return NetSlide(**more)
+
+    return mock.patch.object(slides, "NetSlide", wrong)
+
+
 def everything_is_an_insert() -> Any:
     """Every interval is taken for one with inserts only."""
     right = states.interval_between
@@ -83,6 +94,7 @@ def everything_is_an_insert() -> Any:
         (nothing_is_consolidated, 300),
         (every_rewrite_is_minimal, 300),
         (everything_is_an_insert, 300),
+        (nothing_leaves_a_window, 300),
     ],
 )
 def test_a_planted_bug_is_found(mutant: Callable[[], Any], seed: int) -> None:

@@ -9,6 +9,7 @@ from spark_dynamic.plan.nodes import (
     Aggregate,
     Expression,
     Filter,
+    Measure,
     Plan,
     Project,
     Query,
@@ -70,11 +71,16 @@ def check_floats(query: Query, types: Mapping[str, MeasureType]) -> None:
             continue
         inner = shape is None or node is not shape.aggregate
         for measure in node.measures:
-            known = types[measure.id]
-            inexact = measure.function in ("sum", "avg") and is_float(known.result)
-            exact = measure.function == "avg" and _adds_exactly(known.argument)
-            if inexact and not exact and (inner or measure.id in deciding):
+            decides = inner or measure.id in deciding
+            if decides and not is_exact(measure, types[measure.id]):
                 raise NotIncremental("FLOAT_DECIDES", f"{measure.function}(…)")
+
+
+def is_exact(measure: Measure, type: MeasureType) -> bool:
+    """Tell whether an aggregate is the same whenever it is computed, to the last digit."""
+    if measure.function not in ("sum", "avg") or not is_float(type.result):
+        return True
+    return measure.function == "avg" and _adds_exactly(type.argument)
 
 
 def _adds_exactly(type: str) -> bool:

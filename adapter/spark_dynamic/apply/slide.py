@@ -4,8 +4,9 @@ A MERGE, and not INSERT … REPLACE WHERE: Delta's history calls the latter an o
 whoever reads the window would have to compare two versions of it instead of its change feed.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
+from typing import Any, ClassVar
 
 from spark_dynamic.apply.storage import select_for_storage
 from spark_dynamic.changes.columns import TIMESTAMP
@@ -29,6 +30,16 @@ class Slide:
     ages: bool = False
     # When the next row will be too old; None without rows.
     holds_until: datetime | None = None
+    # What a record keeps about the window.
+    facts: dict[str, Any] = field(default_factory=dict)
+    # A change that was taken back is two changes.
+    by_commit: ClassVar[bool] = True
+
+    def statement(
+        self, storage: TableName, version: int, columns: tuple[StoredColumn, ...]
+    ) -> str:
+        """Return the statement that moves the window."""
+        return slide_statement(self, storage, columns)
 
 
 def younger(select: str, oldest: datetime) -> str:

@@ -88,8 +88,16 @@ def stored_columns(columns: Iterable[Column]) -> tuple[StoredColumn, ...]:
     )
 
 
-def view_query(columns: Iterable[StoredColumn], storage: TableName, condition: str = "") -> str:
-    """Return the query of the view that users see; `condition` leaves out hidden groups."""
+def view_query(
+    columns: Iterable[StoredColumn],
+    storage: TableName,
+    condition: str = "",
+    version: int | None = None,
+) -> str:
+    """Return the query of the view that users see; `condition` leaves out hidden groups.
+
+    With a version it is what users saw then.
+    """
     parts = [
         quote(column.stored_as)
         if column.stored_as == column.name
@@ -97,7 +105,8 @@ def view_query(columns: Iterable[StoredColumn], storage: TableName, condition: s
         for column in columns
     ]
     where = f" WHERE {condition}" if condition else ""
-    return f"SELECT {', '.join(parts)} FROM {storage.sql}{where}"
+    at = "" if version is None else f" VERSION AS OF {version}"
+    return f"SELECT {', '.join(parts)} FROM {storage.sql}{at}{where}"
 
 
 def storage_facts(config: DynamicTableConfig) -> dict[str, Any]:

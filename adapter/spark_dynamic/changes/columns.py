@@ -27,9 +27,10 @@ ALWAYS: Final = (ACTION, IS_UPDATE, ROW_ID)
 IN_ORDER: Final = (TABLE, VERSION, TIMESTAMP, DIFF)
 
 
-def with_changes(columns: Iterable[Column]) -> tuple[Column, ...]:
-    """Return the columns of a redo log over a query with some columns."""
-    return (*columns, *(Column(name, TYPES[name]) for name in (*ALWAYS, *IN_ORDER)))
+def with_changes(columns: Iterable[Column], is_ordered: bool) -> tuple[Column, ...]:
+    """Return the columns of the changes of a query with some columns."""
+    added = (*ALWAYS, *IN_ORDER) if is_ordered else ALWAYS
+    return (*columns, *(Column(name, TYPES[name]) for name in added))
 
 
 def check_names(columns: Iterable[Column]) -> None:

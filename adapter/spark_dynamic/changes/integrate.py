@@ -12,7 +12,7 @@ from spark_dynamic.changes.columns import (
     TIMESTAMP,
     VERSION,
 )
-from spark_dynamic.changes.layout import is_kept
+from spark_dynamic.changes.layout import is_kept, looks_the_same
 from spark_dynamic.errors import EngineError
 from spark_dynamic.literals import literal
 from spark_dynamic.names import quote
@@ -36,10 +36,10 @@ def summed(changelog: str, columns: Sequence[Column], has_diff: bool) -> str:
 
     >>> print(summed("log", [Column("a", "int")], True))
     SELECT `a` FROM (
-    SELECT `a`, explode(sequence(1L, __dyn_sum)) AS __dyn_copy FROM (
-    SELECT `a`, IF(sum(change_diff) < 0, raise_error('CHANGELOG_INCOMPLETE: a row is deleted \
-more often than it is inserted, so the changelog does not begin with the contents. Read it with \
-initial_rows=true.'), sum(change_diff)) AS __dyn_sum FROM log
+    SELECT `a`, explode(sequence(1L, IF(__dyn_sum < 0, raise_error('CHANGELOG_INCOMPLETE: a row \
+is deleted more often than it is inserted, so the changelog does not begin with the contents. \
+Read it with initial_rows=true.'), __dyn_sum))) AS __dyn_copy FROM (
+    SELECT `a`, sum(change_diff) AS __dyn_sum FROM log
     GROUP BY xxhash64(0, isnull(`a`), `a`), xxhash64(1, isnull(`a`), `a`), `a` \
 HAVING sum(change_diff) <> 0
     )
@@ -53,12 +53,12 @@ HAVING sum(change_diff) <> 0
         for c in columns
     )
     groups = ", ".join([*hashes, *(quote(c.name) for c in columns if is_kept(c.type))])
-    checked = f"IF(sum({diff}) < 0, raise_error({literal(_NEGATIVE)}), sum({diff}))"
     net = (
-        f"SELECT {values}, {checked} AS {_SUM} FROM {changelog}\n"
+        f"SELECT {values}, sum({diff}) AS {_SUM} FROM {changelog}\n"
         f"GROUP BY {groups} HAVING sum({diff}) <> 0"
     )
-    copies = f"SELECT {names}, explode(sequence(1L, {_SUM})) AS {_COPY} FROM (\n{net}\n)"
+    checked = f"IF({_SUM} < 0, raise_error({literal(_NEGATIVE)}), {_SUM})"
+    copies = f"SELECT {names}, explode(sequence(1L, {checked})) AS {_COPY} FROM (\n{net}\n)"
     return f"SELECT {names} FROM (\n{copies}\n)"
 
 
@@ -123,7 +123,7 @@ def _greatest(
 ) -> str:
     names = {name.lower() for name in key}
     # The values of an exact key are all the same; others are equal, but may look different.
-    keys = [c.name for c in columns if c.name.lower() in names and _is_exact(c.type)]
+    keys = [c.name for c in columns if c.name.lower() in names and looks_the_same(c.type)]
     values = [column for column in columns if column.name not in keys]
     parts = {name.lower(): (quote(name), f"place_{i}") for i, name in enumerate(places, 1)}
     if gone:
@@ -131,7 +131,7 @@ def _greatest(
     for i, column in enumerate(values, 1):
         parts.setdefault(column.name.lower(), (quote(column.name), f"value_{i}"))
     fields = [f"{sql} AS {field}" for sql, field in parts.values()]
-    inexact = [column for column in values if not _is_exact(column.type)]
+    inexact = [column for column in values if not looks_the_same(column.type)]
     if inexact:
         # Else the greatest could be any of several that are equal and look different.
         hashes = row_hash((quote(column.name), column.type) for column in inexact)
@@ -174,7 +174,7 @@ def _first_by_number(
 def _is_ordered(type: str) -> bool:
     """Tell whether values of a type can be compared, and told apart where they are equal."""
     # To tell arrays apart would take a function of their elements, which plans do not have.
-    is_one = "map<" not in type and (_is_exact(type) or "array<" not in type)
+    is_one = "map<" not in type and (looks_the_same(type) or "array<" not in type)
     return is_one and _has_hash(type)
 
 
@@ -184,8 +184,3 @@ def _has_hash(type: str) -> bool:
     except NotIncremental:
         return False
     return True
-
-
-def _is_exact(type: str) -> bool:
-    """Tell whether equal values of a type are the same: not 0.0 and -0.0, nor 'a' and 'A'."""
-    return is_kept(type) and "collate" not in type

@@ -21,6 +21,7 @@ from spark_dynamic.warehouse import Commit, Warehouse
 # VACUUM goes by when a file was replaced, which is a little before the commit that did it; and
 # some time passes until a statement runs.
 _MARGIN: Final = timedelta(hours=1)
+HISTORY_LOST: Final = "HISTORY_LOST"
 
 
 def lost_at(pin: Pin, cycle: Cycle, warehouse: Warehouse) -> datetime | None:
@@ -60,7 +61,7 @@ def check_kept_rows(pin: Pin, cycle: Cycle, warehouse: Warehouse) -> None:
 def lost(pin: Pin) -> EngineError:
     """Return the error of a version that is gone."""
     return EngineError(
-        "HISTORY_LOST",
+        HISTORY_LOST,
         f"Version {pin.version} of {pin.table} can no longer be read. Ask for a later point, or "
         "keep more history: raise its delta.deletedFileRetentionDuration and "
         "delta.logRetentionDuration.",

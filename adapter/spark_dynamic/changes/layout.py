@@ -21,8 +21,8 @@ NET, COPY = "__dyn_net", "__dyn_copy"
 _ID = ("__dyn_id_1", "__dyn_id_2")
 _SHAPES = "ADDED_ONLY|REMOVED_ONLY|MINIMAL|MINIMIZE|DIFFERENCE|APPEND_ONLY|INITIAL_ROWS"
 _SHAPE = re.compile(rf"SELECT /\* ({_SHAPES}) \*/")
-# As a group key, -0.0 would come out as 0.0.
-_CHANGED_BY_GROUPING = re.compile(r"\b(float|double)\b")
+# As a group key, -0.0 would come out as 0.0, and a map cannot be one of a window function.
+_CHANGED_BY_GROUPING = re.compile(r"\b(float|double)\b|\bmap<")
 
 
 @dataclass(frozen=True)
@@ -36,6 +36,8 @@ class Layout:
     declared: str = ""
     # Whether rows have names at all; a query of one row is named by nothing.
     is_named: bool = False
+    # The column inside that has the names of rows, if they were given before; copies share one.
+    named_by: str = ""
 
     @property
     def has_ids(self) -> bool:
@@ -46,7 +48,8 @@ class Layout:
     def inside(self) -> list[tuple[str, str]]:
         """The columns inside with their types."""
         own = [(f"c{i}", column.type) for i, column in enumerate(self.columns)]
-        return own + [key for key in self.keys if key not in own]
+        names = ((self.named_by, "string"),) if self.named_by else ()
+        return own + [key for key in dict.fromkeys((*self.keys, *names)) if key not in own]
 
     def of_text(self, sql: str) -> str:
         """Return the rows of a query as they are called inside."""
@@ -106,7 +109,7 @@ class Layout:
         )
         added = f"SELECT *, {NET} > 0 AS __dyn_added, {self._key_hash()} FROM (\n{net}\n)"
         counted = f"SELECT *, {counts} FROM (\n{added}\n)"
-        is_update, id = f"{versions} = 2", _text_of(_ID)
+        is_update, id = f"{versions} = 2", self.named_by or _text_of(_ID)
         if self.declared:
             # Copies show that the key names no row; whoever does not ask for it gets them all.
             counted = f"SELECT *, explode(sequence(1L, abs({NET}))) AS {COPY} FROM (\n{counted}\n)"
@@ -139,7 +142,8 @@ class Layout:
         names = [name for name, _ in self.inside]
         if self.has_ids:
             inner = f"SELECT {', '.join([*names, *by])}, {self._key_hash()} FROM (\n{rows}\n)"
-            return self._shown(shape, inner, action, "false", _text_of(_ID), more)
+            id = self.named_by or _text_of(_ID)
+            return self._shown(shape, inner, action, "false", id, more)
         inner = self._hashed(rows, by)
         partition = [*by, *HASH, *(n for n, t in self.inside if is_kept(t))]
         number = f"row_number() OVER (PARTITION BY {', '.join(partition)} ORDER BY {HASH[0]})"
@@ -159,7 +163,7 @@ class Layout:
         return ", ".join(f"{sql} AS {name}" for sql, name in pairs)
 
     def _content_id(self) -> str:
-        return f"concat({_text_of(HASH)}, '-', {COPY})"
+        return f"concat({self.named_by or _text_of(HASH)}, '-', {COPY})"
 
     def _violated(self) -> str:
         told = (
@@ -179,8 +183,17 @@ def shapes(sql: str) -> list[str]:
 
 
 def is_kept(type: str) -> bool:
-    """Tell whether GROUP BY gives a value of this type back as it was."""
+    """Tell whether GROUP BY gives a value of this type back as it was.
+
+    >>> [is_kept(type) for type in ("array<string>", "array<double>", "map<string,int>")]
+    [True, False, False]
+    """
     return _CHANGED_BY_GROUPING.search(type) is None
+
+
+def looks_the_same(type: str) -> bool:
+    """Tell whether equal values of a type are the same: not 0.0 and -0.0, nor 'a' and 'A'."""
+    return is_kept(type) and "collate" not in type
 
 
 def _action() -> str:

@@ -153,7 +153,7 @@ def position_of(
         case int() as version:
             return _version(asking, version, read, cycle, warehouse)
         case str() as text if text != BEFORE_THE_FIRST_CHANGE:
-            return _at_moment(asking, _moment(text, read, cycle), read, cycle, warehouse)
+            return at_moment(asking, _moment(text, read, cycle), read, cycle, warehouse)
         case str():
             found: Position = _beginning(read, cycle, warehouse)
         case OtherPosition() as other:
@@ -166,9 +166,10 @@ def position_of(
     return _bounded(asking, found, read, cycle, warehouse)
 
 
-def _at_moment(
+def at_moment(
     asking: Asking, moment: datetime, read: ChangeRead, cycle: Cycle, warehouse: Warehouse
 ) -> Position:
+    """Return the position at a moment, or (`at_least`) the earliest one if that is later."""
     earliest, table = _earliest(sources_of(read, cycle, warehouse), cycle, warehouse)
     if table is not None and moment < earliest:
         if asking.bound == STRICT:

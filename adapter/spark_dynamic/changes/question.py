@@ -2,12 +2,14 @@
 
 from dataclasses import dataclass, replace
 
+from spark_dynamic.apply.groups import Groups
 from spark_dynamic.apply.identity import row_hash
+from spark_dynamic.apply.shape import is_exact
 from spark_dynamic.apply.storage import stored_columns
 from spark_dynamic.catalog import describe_query
 from spark_dynamic.changes.asked import ChangeRead
 from spark_dynamic.changes.columns import check_names
-from spark_dynamic.changes.layout import Layout
+from spark_dynamic.changes.layout import Layout, looks_the_same
 from spark_dynamic.changes.row_ids import Describe, Identified, Keys, identified, naming_scans
 from spark_dynamic.config import DynamicTableConfig
 from spark_dynamic.errors import EngineError, WarehouseError
@@ -16,7 +18,7 @@ from spark_dynamic.plan.nodes import Output, Plan, Project, Query, column, scans
 from spark_dynamic.plan.types import with_union_types
 from spark_dynamic.refresh.analyse import Analysis, always_full, analyse, judge
 from spark_dynamic.refresh.cycle import Cycle
-from spark_dynamic.refresh.maintenance import Pinned, maintain
+from spark_dynamic.refresh.maintenance import Maintenance, Pinned, maintain
 from spark_dynamic.refresh.request import Request
 from spark_dynamic.sql.pin import pinned
 from spark_dynamic.sql.write import Writer
@@ -36,6 +38,8 @@ class Question:
     why_not: Reason | None = None
     # Of the plan: the same for texts that mean the same. Spark has agreed with how it was read.
     fingerprint: str = ""
+    # Whether rows are known to be the same whenever they are computed, to the last digit.
+    is_exact: bool = False
 
     def text_at(self, versions: dict[TableName, int]) -> str:
         """Return the query's own text at some versions, with the columns of the layout."""
@@ -75,7 +79,24 @@ def ask(read: ChangeRead, cycle: Cycle, warehouse: Warehouse) -> Question:
         return _without_plan(read, analysis, layout, why)
     writer = Writer(Pinned(versions))
     found = _with_plan(read, analysis, layout, kept.query, writer, warehouse)
-    return replace(found, fingerprint=kept.fingerprint)
+    return replace(found, fingerprint=kept.fingerprint, is_exact=_is_exact(kept))
+
+
+def _is_exact(kept: Maintenance) -> bool:
+    """Tell whether groups are the same whenever they are computed.
+
+    Sums of floating-point numbers depend on the order of rows, and of values that are equal and
+    look different any one may be shown.
+    """
+    if not isinstance(kept.target, Groups):
+        # Sums of floating-point numbers below other operators have no plan.
+        return True
+    aggregate, types = kept.target.shape.aggregate, kept.target.types
+    added_up = {m.id: m for m in aggregate.measures if m.function in ("sum", "avg")}
+    return all(
+        is_exact(added_up[id], types[id]) if id in added_up else looks_the_same(types[id].result)
+        for id in aggregate.columns
+    )
 
 
 def not_known(why: Reason | None) -> EngineError:

@@ -7,12 +7,12 @@ from spark_dynamic.changes.min_delta import min_delta
 from spark_dynamic.changes.points import position_at
 from spark_dynamic.changes.question import Question, ask
 from spark_dynamic.changes.redo_log import in_front, redo_log
-from spark_dynamic.changes.states import span
+from spark_dynamic.changes.states import Span, span
 from spark_dynamic.changes.upserts import upserts
 from spark_dynamic.refresh.cycle import Cycle
 from spark_dynamic.warehouse import Warehouse
 
-__all__ = ["ChangeRead", "Mode", "Position", "change_select", "position_now"]
+__all__ = ["ChangeRead", "Mode", "Position", "change_select", "changes_of", "position_now"]
 
 _OF_MODE = {
     Mode.MIN_DELTA: min_delta,
@@ -44,13 +44,16 @@ def change_select(
         check_monotonic(question)
     if start is None:
         return _as_inserts(question, end, cycle, warehouse)
-    between = span(question, start, end, cycle, warehouse)
-    changes = _OF_MODE[read.mode](question, between, cycle, warehouse)
-    if read.upserts:
-        changes = upserts(question, between, changes)
+    changes = changes_of(question, span(question, start, end, cycle, warehouse), cycle, warehouse)
     if not initial_rows:
         return changes
     return f"{_as_inserts(question, start, cycle, warehouse)}\nUNION ALL\n{changes}"
+
+
+def changes_of(question: Question, between: Span, cycle: Cycle, warehouse: Warehouse) -> str:
+    """Return the changes between two positions, in the mode that is asked for."""
+    changes = _OF_MODE[question.read.mode](question, between, cycle, warehouse)
+    return upserts(question, between, changes) if question.read.upserts else changes
 
 
 def _as_inserts(question: Question, position: Position, cycle: Cycle, warehouse: Warehouse) -> str:

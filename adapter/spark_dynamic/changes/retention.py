@@ -1,7 +1,7 @@
-"""How long a table keeps what was replaced, and so how far back its rows can be read."""
+"""How long a table keeps what was replaced."""
 
 import re
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Final
 
 from spark_dynamic.warehouse import Relation
@@ -33,8 +33,3 @@ def retention_of(relation: Relation | None, key: str = FILES) -> timedelta:
 
 def _part(number: int, unit: str) -> timedelta:
     return number * _MONTH if unit == "month" else timedelta(**{f"{unit}s": number})
-
-
-def readable_since(relation: Relation | None, now: datetime) -> datetime:
-    """Return the moment from which on a table has kept what was replaced."""
-    return now - retention_of(relation)

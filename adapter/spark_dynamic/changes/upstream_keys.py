@@ -6,6 +6,7 @@ from spark_dynamic.apply.unique_key import read_key
 from spark_dynamic.changes.asked import ChangeRead, Mode
 from spark_dynamic.changes.question import ask, sources_of
 from spark_dynamic.changes.row_ids import naming_scans
+from spark_dynamic.frontier.record import Record
 from spark_dynamic.names import TableName
 from spark_dynamic.refresh.cycle import Cycle
 from spark_dynamic.warehouse import Warehouse
@@ -39,3 +40,14 @@ def with_upstream_keys(read: ChangeRead, cycle: Cycle, warehouse: Warehouse) -> 
     used = {scan.table for scan in naming_scans(question.plan)}
     kept = {view: key for view, key in found.items() if storages[view] in used}
     return replace(read, upstream_keys=kept)
+
+
+def written_keys(read: ChangeRead) -> dict[str, list[str]]:
+    """Return the keys of dynamic tables that name rows, as a record holds them."""
+    return {str(view): list(key) for view, key in sorted(read.upstream_keys.items(), key=str)}
+
+
+def recorded_keys(record: Record) -> dict[TableName, tuple[str, ...]]:
+    """Return the keys of dynamic tables that have named the rows of a window."""
+    keys = record.window.get("keys", {})
+    return {TableName.parse(view): tuple(key) for view, key in keys.items()}

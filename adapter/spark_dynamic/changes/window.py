@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, Final
 
-from spark_dynamic.changes.asked import AT_LEAST, STRICT, ChangeRead, Mode
+from spark_dynamic.changes.asked import AT_LEAST, STRICT, ChangeRead
 from spark_dynamic.duration import EXPECTED_DURATION, format_duration, parse_duration
 from spark_dynamic.errors import EngineError
 from spark_dynamic.names import TableName
@@ -72,15 +72,14 @@ def window_of(
         "upserts()": read.upserts,
         "until": until is not None,
         "initial_rows": initial_rows,
-        f"mode='{read.mode.value}'": read.mode is not Mode.REDO_LOG,
     }
     if any(beyond.values()):
         first = next(name for name, is_asked in beyond.items() if is_asked)
         raise EngineError(
             "CHANGES_NOT_MAINTAINED",
             f"{first} cannot be kept up to date in a dynamic_table, which can keep the changes of "
-            "the last hours or days: changes(…, since='2 hours', mode='redo_log'). Use a view, a "
-            "table or an incremental model for anything else.",
+            "the last hours or days: changes(…, since='2 hours'). Use a view, a table or an "
+            "incremental model for anything else.",
         )
     if bound not in (STRICT, AT_LEAST):
         raise EngineError(

@@ -14,28 +14,30 @@ from datetime import datetime
 from spark_dynamic.apply.slide import younger
 from spark_dynamic.changes.asked import STRICT, Position
 from spark_dynamic.changes.columns import ALWAYS, IN_ORDER
-from spark_dynamic.changes.kept import available, lost
+from spark_dynamic.changes.kept import available
 from spark_dynamic.changes.points import Asking, pin_of_commit, too_old
 from spark_dynamic.changes.question import ask
 from spark_dynamic.changes.redo_log import redo_log
-from spark_dynamic.changes.retention import readable_since
 from spark_dynamic.changes.states import span
 from spark_dynamic.changes.steps import Step, steps_of
-from spark_dynamic.changes.used_columns import COLUMNS_CHANGED, misfits
+from spark_dynamic.changes.used_columns import COLUMNS_CHANGED
 from spark_dynamic.changes.window import Window
+from spark_dynamic.changes.window_ends import (
+    about,
+    check_stored_columns,
+    columns_since,
+    end_at,
+    end_of,
+)
 from spark_dynamic.clock import stamp
 from spark_dynamic.duration import format_duration
 from spark_dynamic.errors import EngineError
-from spark_dynamic.frontier.compare import may_touch_columns
 from spark_dynamic.frontier.cut import Cut, is_same_commit
-from spark_dynamic.frontier.history import between
 from spark_dynamic.frontier.record import Pin, Record
 from spark_dynamic.names import TableName
 from spark_dynamic.refresh.analyse import Analysis
 from spark_dynamic.refresh.cycle import Cycle
-from spark_dynamic.refresh.sources import seen
-from spark_dynamic.support import reason
-from spark_dynamic.warehouse import Column, Warehouse
+from spark_dynamic.warehouse import Warehouse
 
 
 @dataclass(frozen=True)
@@ -58,7 +60,7 @@ class WindowLog:
         self._analysis = analysis
         self._cycle = cycle
         self._warehouse = warehouse
-        self._end = self._position(cut)
+        self._end = end_at(cut, analysis, cycle, warehouse)
         # Changes of this moment, and earlier ones, are not in the window.
         self.oldest = cut.data_timestamp - window.interval
 
@@ -71,7 +73,9 @@ class WindowLog:
             if error.code != COLUMNS_CHANGED or self._window.bound == STRICT:
                 raise
         # Columns are as they are now since then.
-        begin = max(begin, self._columns_changed())
+        question = ask(self._window.read, self._cycle, self._warehouse)
+        changed = columns_since(question, self._end, self._cycle, self._warehouse)
+        begin = max(begin, changed or begin)
         return replace(self._log(self._at(begin)), since=begin)
 
     def since(self, record: Record) -> Log:
@@ -79,7 +83,7 @@ class WindowLog:
 
         Raises EngineError if they do not simply follow them.
         """
-        seen_then = self._recorded(record)
+        seen_then = end_of(record, self._analysis, self._cycle, self._warehouse)
         if all(is_same_commit(pin, self._end[table]) for table, pin in seen_then.items()):
             return Log("", None, record.data_timestamp)
         by_now: Position = {}
@@ -97,53 +101,18 @@ class WindowLog:
     ) -> Log:
         question = ask(self._window.read, self._cycle, self._warehouse)
         if record is not None:
-            _check_columns(record, question.layout.columns)
+            added = len(ALWAYS) + len(IN_ORDER)
+            check_stored_columns(record, question.layout.columns, added)
         found = span(question, start, self._end, self._cycle, self._warehouse)
         steps = steps_of(found, self._cycle, self._warehouse)
         fresh = [step for step in steps if step.timestamp > self.oldest]
         if seen_then is not None:
             _check_order(fresh, seen_then)
-        self._check_kept(fresh, start)
         select = redo_log(question, found, self._cycle, self._warehouse)
         if len(fresh) < len(steps):
             select = younger(select, self.oldest)
         first = min((step.timestamp for step in fresh), default=None)
         return Log(select, first, self.oldest)
-
-    def _check_kept(self, steps: Iterable[Step], start: Position) -> None:
-        """Refuse commits whose files may be gone: Spark would find out in the middle."""
-        for step in steps:
-            relation = self._cycle.catalog.relation(self._warehouse, step.table)
-            if step.timestamp <= readable_since(relation, self._cycle.data_timestamp):
-                raise lost(start[step.table])
-
-    # Positions
-
-    def _position(self, cut: Cut) -> Position:
-        """Return where a cut reads every table of the window."""
-        found = {table: cut.pins[table] for table in self._analysis.bases}
-        for upstream in self._analysis.upstreams:
-            table = upstream.storage
-            commit = cut.upstreams[table].commit
-            found[table] = pin_of_commit(table, commit, self._cycle, self._warehouse)
-        return found
-
-    def _recorded(self, record: Record) -> Position:
-        """Return where a record has read every table of the window."""
-        found: dict[TableName, Pin] = {}
-        for table in self._analysis.bases:
-            pin = record.pin_of(table)
-            if pin is None:
-                raise _error("SOURCE_REPLACED", table)
-            found[table] = pin
-        for upstream in self._analysis.upstreams:
-            then = seen(record, upstream, self._cycle, self._warehouse)
-            if then is None or then.table != upstream.storage:
-                # How it came from there to here is not known commit by commit.
-                raise _error("UPSTREAM_REBUILT", upstream.view)
-            commit = then.recorded.commit
-            found[then.table] = pin_of_commit(then.table, commit, self._cycle, self._warehouse)
-        return found
 
     def _begin(self, moment: datetime) -> datetime:
         """Return the moment, or the earliest one that history reaches if that will do."""
@@ -171,30 +140,6 @@ class WindowLog:
                 found[table] = pin_of_commit(table, commit, self._cycle, self._warehouse)
         return found
 
-    def _columns_changed(self) -> datetime:
-        """Return since when all tables of the window have had the columns that it uses."""
-        question = ask(self._window.read, self._cycle, self._warehouse)
-        moments = [self.oldest]
-        for table, end in self._end.items():
-            history = self._cycle.catalog.history(self._warehouse, table, since=0)
-            for commit in between(history, history[-1].version, end.version) or []:
-                if not may_touch_columns([commit]):
-                    continue
-                before = replace(end, version=commit.version - 1)
-                if question.plan is None or misfits(question, before, self._warehouse):
-                    moments.append(commit.timestamp)
-                    break
-        return max(moments)
-
-
-def _check_columns(record: Record, columns: tuple[Column, ...]) -> None:
-    """Refuse columns that are not those of the stored changes."""
-    stored = tuple(Column(c.name, c.type) for c in record.columns[: len(columns)])
-    if stored != columns or len(record.columns) != len(columns) + len(ALWAYS) + len(IN_ORDER):
-        names = {column.name for column in stored} ^ {column.name for column in columns}
-        why = reason("COLUMNS_CHANGED", ", ".join(sorted(names)) or "types or order")
-        raise EngineError(why.code, why.sentence)
-
 
 def _check_order(steps: Iterable[Step], seen_then: Position) -> None:
     """Refuse commits that belong before others whose effects are already known.
@@ -206,8 +151,4 @@ def _check_order(steps: Iterable[Step], seen_then: Position) -> None:
     last = max((pin.committed_at, str(pin.table), pin.version) for pin in seen_then.values())
     for step in steps:
         if (step.timestamp, str(step.table), step.version) <= last:
-            raise _error("CHANGES_OUT_OF_ORDER", step.table)
-
-
-def _error(code: str, table: TableName) -> EngineError:
-    return EngineError(code, reason(code, str(table)).sentence)
+            raise about("CHANGES_OUT_OF_ORDER", step.table)

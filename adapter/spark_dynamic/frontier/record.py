@@ -93,6 +93,8 @@ class Record:
     # The form of the storage: which hidden columns it has, and what they hold.
     state: dict[str, Any] = field(default_factory=dict)
     streams: dict[str, Any] = field(default_factory=dict)
+    # Of a window of changes: where it begins, and by which keys its rows are named.
+    window: dict[str, Any] = field(default_factory=dict)
     # The fingerprint whose incremental refresh was once found to be wrong.
     distrusted: str = ""
 

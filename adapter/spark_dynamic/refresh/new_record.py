@@ -53,9 +53,10 @@ def new_record(plan: Plan, cycle: Cycle, attempt: str) -> Record:
         clock=clock,
         clock_until=until,
         pinned_by=cut.pinned_by,
-        by_commit=plan.slide is not None or cut.by_commit(),
+        by_commit=(plan.slide is not None and plan.slide.by_commit) or cut.by_commit(),
         fingerprint=found or (before.fingerprint if keeps and before else ""),
         state=plan.state,
+        window=plan.slide.facts if plan.slide else {},
         distrusted=plan.distrusted or (before.distrusted if before else ""),
     )
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from spark_dynamic.apply.constraints import conditions_in_storage
 from spark_dynamic.apply.groups import VISIBLE
+from spark_dynamic.apply.net_slide import NetSlide
 from spark_dynamic.apply.slide import Slide
 from spark_dynamic.apply.storage import (
     check_columns,
@@ -58,7 +59,7 @@ class Plan:
     # The fingerprint that is not to be trusted any more.
     distrusted: str = ""
     # How a window of changes moves; None for every other table.
-    slide: Slide | None = None
+    slide: Slide | NetSlide | None = None
     # The storage in use does not have the constraints of the contract, or has others.
     changes_constraints: bool = False
 

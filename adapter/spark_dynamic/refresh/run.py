@@ -8,7 +8,6 @@ from datetime import datetime
 from spark_dynamic.apply.commit import carrying
 from spark_dynamic.apply.counts import rows_written
 from spark_dynamic.apply.groups import VISIBLE
-from spark_dynamic.apply.slide import slide_statement
 from spark_dynamic.apply.storage import (
     create_storage,
     generations,
@@ -274,7 +273,8 @@ def _statement(plan: Plan, cycle: Cycle) -> str:
     """Return the one statement of a plan that rebuilds, slides, or only moves the record."""
     request = plan.request
     if plan.slide is not None and plan.decision.action == "INCREMENTAL":
-        return slide_statement(plan.slide, plan.storage, plan.columns)
+        assert plan.stored is not None
+        return plan.slide.statement(plan.storage, plan.stored.version, plan.columns)
     if plan.moves_record:
         return f"INSERT INTO {plan.storage.sql} SELECT * FROM {plan.storage.sql} LIMIT 0"
     select = select_for_storage(plan.query, plan.columns)

@@ -10,9 +10,11 @@ from typing import Any
 from spark_dynamic.apply.groups import VISIBLE
 from spark_dynamic.apply.slide import is_younger, younger
 from spark_dynamic.apply.storage import view_query
-from spark_dynamic.changes.asked import AT_LEAST
+from spark_dynamic.changes.asked import AT_LEAST, Mode
+from spark_dynamic.changes.upstream_keys import recorded_keys
 from spark_dynamic.changes.window import Window
 from spark_dynamic.changes.window_log import WindowLog
+from spark_dynamic.changes.window_net import WindowNet
 from spark_dynamic.errors import EngineError
 from spark_dynamic.frontier.cut import Cut
 from spark_dynamic.frontier.record import Record, Recorded
@@ -61,7 +63,6 @@ def verify(request: Request, cycle: Cycle, warehouse: Warehouse) -> Verification
             f"The query of {request.view} cannot be run as it was: its sources have no versions, "
             "or it calls a random function, or a clock in a way that cannot be written down.",
         )
-    table = f"{stored.storage.sql} VERSION AS OF {stored.version}"
     if request.window is None:
         versions = _versions(record, analysis, cycle, warehouse)
         clock = record.clock if record.verdict.at_clock else None
@@ -69,8 +70,7 @@ def verify(request: Request, cycle: Cycle, warehouse: Warehouse) -> Verification
         condition = VISIBLE if record.state.get("filtered") else ""
     else:
         query, condition = _kept_changes(request.window, record, analysis, cycle, warehouse)
-    shown = view_query(record.columns, stored.storage, condition)
-    shown = shown.replace(f"FROM {stored.storage.sql}", f"FROM {table}")
+    shown = view_query(record.columns, stored.storage, condition, stored.version)
     rows = warehouse.rows(f"{differing_rows(shown, query, record.columns)} LIMIT {_MOST + 1}")
     if len(rows) > _MOST:
         raise EngineError("TOO_MANY_DIFFERENCES", f"More than {_MOST} rows differ.")
@@ -86,6 +86,9 @@ def _kept_changes(
     """Return what a window should hold, as far as histories still tell, and which rows that is."""
     pins = {pin.table: pin for pin in record.frontier}
     cut = Cut(record.data_timestamp, pins, _upstreams(record, analysis, cycle, warehouse))
+    window = replace(window, read=replace(window.read, upstream_keys=recorded_keys(record)))
+    if window.read.mode is not Mode.REDO_LOG:
+        return WindowNet(window, analysis, cut, cycle, warehouse).whole_of(record), ""
     # Since the refresh, history has become shorter.
     log = WindowLog(replace(window, bound=AT_LEAST), analysis, cut, cycle, warehouse)
     whole = log.whole()

@@ -1,12 +1,16 @@
 """The plan of one refresh of a window of changes."""
 
 from dataclasses import replace
-from datetime import datetime
 from typing import Final
 
+from spark_dynamic.apply.net_slide import NetSlide
 from spark_dynamic.apply.slide import Slide, stored_ages
+from spark_dynamic.changes.asked import Mode
 from spark_dynamic.changes.question import not_known
-from spark_dynamic.changes.window_log import Log, WindowLog
+from spark_dynamic.changes.upstream_keys import recorded_keys, with_upstream_keys, written_keys
+from spark_dynamic.changes.window import Window
+from spark_dynamic.changes.window_log import WindowLog
+from spark_dynamic.changes.window_net import WindowNet
 from spark_dynamic.clock import from_micros
 from spark_dynamic.errors import EngineError
 from spark_dynamic.frontier.cut import Cut
@@ -25,7 +29,7 @@ from spark_dynamic.refresh.plan import (
 from spark_dynamic.refresh.request import Request
 from spark_dynamic.refresh.stored import Stored, find_stored
 from spark_dynamic.refresh.validity import why_invalid
-from spark_dynamic.support import Reason
+from spark_dynamic.support import Reason, reason
 from spark_dynamic.warehouse import Warehouse
 
 # Why changes do not simply follow those that are stored: the window is then built anew.
@@ -48,17 +52,21 @@ def plan_window(request: Request, cut: Cut, cycle: Cycle, warehouse: Warehouse) 
     refusal = always_full(analysis, verdict)
     if refusal is not None or analysis.query is None:
         raise not_known(refusal)
-    log = WindowLog(request.window, analysis, cut, cycle, warehouse)
+    window = _with_keys(request.window, cycle, warehouse)
+    keys = {"keys": written_keys(window.read)}
+    kept = _Kept(window, analysis, cut, cycle, warehouse)
     invalid = why_invalid(request, stored, analysis, lambda _: False, cycle, warehouse)
     config_changes = config_changes_since(record, request)
-    slide, changed = Slide(log.oldest), tuple[str, ...]()
+    if record is not None and recorded_keys(record) != window.read.upstream_keys:
+        invalid = invalid or reason("ROW_KEYS_CHANGED", _both(record, window))
+    slide, changed = kept.unmoved(), tuple[str, ...]()
     is_behind = record is not None and (
         cut.data_timestamp < record.data_timestamp or is_covered(cut, record, cycle, warehouse)
     )
     is_kept = not (invalid or config_changes or request.full_refresh or is_behind)
     if record is not None and stored is not None and is_kept:
         try:
-            slide = _slide(log, stored, record, cut, warehouse)
+            slide = kept.slide(record, stored)
         except EngineError as error:
             if error.code not in _NOT_CONTINUED:
                 raise
@@ -84,12 +92,12 @@ def plan_window(request: Request, cut: Cut, cycle: Cycle, warehouse: Warehouse) 
         cut,
         columns=record.columns if record else (),
         generation=stored.generation if stored else 1,
-        slide=slide,
+        slide=replace(slide, facts=slide.facts | keys),
     )
     if plan.decision.action in ("FULL", "REINITIALIZE"):
-        whole = log.whole()
-        rebuilt = replace(plan, slide=replace(slide, holds_until=_until(whole, request)))
-        return with_query(rebuilt, whole.select, warehouse)
+        select, slide = kept.whole()
+        rebuilt = replace(plan, slide=replace(slide, facts=slide.facts | keys))
+        return with_query(rebuilt, select, warehouse)
     if plan.decision.action == "NO_DATA" and record is not None:
         moves = has_moved(record, cut, request.config.history_retention, cycle, warehouse)
         return replace(plan, moves_record=moves)
@@ -106,26 +114,62 @@ def _part_of(cut: Cut, analysis: Analysis) -> Cut:
     return replace(cut, pins=pins, upstreams=upstreams)
 
 
-def _slide(
-    log: WindowLog, stored: Stored, record: Record, cut: Cut, warehouse: Warehouse
-) -> Slide:
-    """Find out what comes and what goes, and until when the window then stays as it is."""
-    found = log.since(record)
-    until, ages = record.clock_until, False
-    interval = cut.data_timestamp - log.oldest
-    if not record.holds_at(cut.data_timestamp):
-        [row] = warehouse.rows(stored_ages(stored.storage, stored.version, log.oldest))
-        ages = int(row["aged"]) > 0
-        until = None if row["next"] is None else from_micros(int(row["next"])) + interval
-    moments = [moment for moment in (until, found.first and found.first + interval) if moment]
-    return Slide(
-        oldest=log.oldest,
-        added=found.select if found.first else "",
-        ages=ages,
-        holds_until=min(moments, default=None),
-    )
+class _Kept:
+    """What a window holds at a cut, in its mode."""
+
+    def __init__(
+        self, window: Window, analysis: Analysis, cut: Cut, cycle: Cycle, warehouse: Warehouse
+    ) -> None:
+        self._interval = window.interval
+        self._moment = cut.data_timestamp
+        self._warehouse = warehouse
+        of_mode = WindowLog if window.read.mode is Mode.REDO_LOG else WindowNet
+        self._changes = of_mode(window, analysis, cut, cycle, warehouse)
+
+    def unmoved(self) -> Slide | NetSlide:
+        """Return the slide of a window that is left as it is."""
+        is_log = isinstance(self._changes, WindowLog)
+        return Slide(self._changes.oldest) if is_log else NetSlide()
+
+    def whole(self) -> tuple[str, Slide | NetSlide]:
+        """Return all that it holds."""
+        if isinstance(self._changes, WindowNet):
+            return self._changes.whole()
+        log = self._changes.whole()
+        until = log.first + self._interval if log.first else None
+        return log.select, Slide(self._changes.oldest, holds_until=until)
+
+    def slide(self, record: Record, stored: Stored) -> Slide | NetSlide:
+        """Find out what comes and what goes, and until when the window then stays as it is."""
+        if isinstance(self._changes, WindowNet):
+            return self._changes.slide(record, stored)
+        oldest = self._changes.oldest
+        found = self._changes.since(record)
+        until, ages = record.clock_until, False
+        if not record.holds_at(self._moment):
+            [row] = self._warehouse.rows(stored_ages(stored.storage, stored.version, oldest))
+            ages = int(row["aged"]) > 0
+            next = row["next"]
+            until = None if next is None else from_micros(int(next)) + self._interval
+        moments = [until, found.first and found.first + self._interval]
+        return Slide(
+            oldest=oldest,
+            added=found.select if found.first else "",
+            ages=ages,
+            holds_until=min((moment for moment in moments if moment), default=None),
+        )
 
 
-def _until(log: Log, request: Request) -> datetime | None:
-    assert request.window is not None
-    return log.first + request.window.interval if log.first else None
+def _with_keys(window: Window, cycle: Cycle, warehouse: Warehouse) -> Window:
+    """Let the declared keys of dynamic tables name the rows, as they are by now."""
+    read = replace(window.read, upstream_keys={})
+    return replace(window, read=with_upstream_keys(read, cycle, warehouse))
+
+
+def _both(record: Record, window: Window) -> str:
+    then, now = recorded_keys(record), window.read.upstream_keys
+    shown = [
+        ", ".join(f"{view} ({', '.join(key)})" for view, key in sorted(keys.items(), key=str))
+        for keys in (then, now)
+    ]
+    return f"{shown[0] or 'none'} then, {shown[1] or 'none'} now"

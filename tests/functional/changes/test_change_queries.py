@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
-from dbt.tests.util import run_dbt, run_dbt_and_capture
+from dbt.tests.util import run_dbt, run_dbt_and_capture, write_file
 from tests.functional.refreshes import actions, dbt, rows
 
 FEED = "using delta tblproperties ('delta.enableChangeDataFeed' = 'true')"
@@ -212,7 +212,7 @@ class TestPeople:
 
     def test_what_cannot_be_asked_says_so(self, project, since):
         results = self.run(since, "maintained", "taken", "keyless")
-        assert "CHANGES_NOT_MAINTAINED: mode=" in error(results["maintained"])
+        assert "CHANGES_POINT_FIXED: since is " in error(results["maintained"])
         assert "CHANGE_COLUMN_TAKEN: The query has a column named change_version" in error(
             results["taken"]
         )
@@ -238,6 +238,13 @@ class TestPeople:
         assert sorted((row[0], row[1]) for row in results[0].agate_table.rows) == [
             (3, "INSERT"), (4, "INSERT"),
         ]  # fmt: skip
+
+    def test_in_an_analysis(self, project, since):
+        text = f"select id, change_action from {{{{ changes(ref('people'), {since}) }}}}"
+        write_file(text, project.project_root, "analyses", "looked_at.sql")
+        [result] = run_dbt(["compile", "--select", "looked_at"])
+        found = rows(project, result.node.compiled_code)
+        assert [id for id, _ in found] == [1, 1, 2, 3, 4]
 
     def test_as_a_data_test(self, project, since):
         results = run_dbt(["test", "--vars", json.dumps({"since": since, "later": since}),

@@ -34,6 +34,13 @@ LAST = (
     + "select id, name from {{ integrate(changes('select id, name from ' ~ "
     + f"{PEOPLE}, since='1 hour', mode='redo_log', bound='at_least'), unique_key='id') }}}}"
 )
+# The net effect, in the default mode.
+NET = (
+    KEPT
+    + "select id, name, change_action, change_is_update from {{ changes("
+    + f"'select id, name from ' ~ {PEOPLE}, since='1 hour', bound='at_least', "
+    + "unique_key='id') }}"
+)
 SCHEMA = """
 sources:
   - name: shop
@@ -49,7 +56,7 @@ models:
       - {name: change_row_id, data_type: string}
       - {name: change_timestamp, data_type: timestamp}
 """
-MODELS = ["recent", "counted", "last_names"]
+MODELS = ["recent", "counted", "last_names", "net"]
 
 
 def kept(project: Any, name: str) -> list[str]:
@@ -73,6 +80,7 @@ class TestWindows:
             "recent.sql": RECENT,
             "counted.sql": COUNTED,
             "last_names.sql": LAST,
+            "net.sql": NET,
             "schema.yml": SCHEMA,
         }
 
@@ -105,6 +113,9 @@ class TestWindows:
         )
         last = "select id, name from {schema}.last_names"
         assert rows(project, last) == [(1, "Jeffrey"), (2, "Donny")]
+        # The window begins with the table, which was made empty.
+        net = [(1, "Jeffrey", "INSERT", False), (2, "Donny", "INSERT", False)]
+        assert rows(project, "select * from {schema}.net") == net
         assert set(actions(dbt("run", "--select", "recent")).values()) == {"NO_DATA"}
 
     def test_they_age_while_others_come(self, project, monkeypatch):
@@ -112,8 +123,10 @@ class TestWindows:
         _, moment = newest(project, "people")
         later = moment + timedelta(hours=1) - timedelta(seconds=1)
         monkeypatch.setattr(DbtWarehouse, "now", lambda _: later)
-        assert actions(dbt("run", "--select", "recent")) == {"recent": "INCREMENTAL"}
+        found = actions(dbt("run", "--select", "recent", "net"))
+        assert found == {"recent": "INCREMENTAL", "net": "INCREMENTAL"}
         assert self.shown(project) == [(2, "Donny", "DELETE")]
+        assert rows(project, "select * from {schema}.net") == [(2, "Donny", "DELETE", False)]
         [window] = kept(project, "recent")
         version, _ = newest(project, f"{window}__dyn")
         feed = f"table_changes('{project.test_schema}.{window}__dyn', {version}, {version})"
@@ -126,12 +139,14 @@ class TestWindows:
         _, moment = newest(project, "people")
         later = moment + timedelta(hours=1) - timedelta(milliseconds=500)
         monkeypatch.setattr(DbtWarehouse, "now", lambda _: later)
-        everything = "select * from {schema}." + kept(project, "recent")[0]
-        before = rows(project, everything)
-        dbt("run", "--select", "recent", "--full-refresh")
-        assert rows(project, everything) == before != []
+        models = ("recent", "net")
+        everything = [f"select * from {{schema}}.{kept(project, name)[0]}" for name in models]
+        before = [rows(project, query) for query in everything]
+        dbt("run", "--select", *models, "--full-refresh")
+        assert [rows(project, query) for query in everything] == before and all(before)
         for operation in ("verify", "explain"):
-            run_dbt(["run-operation", operation, "--args", "{model: recent}"])
+            for model in models:
+                run_dbt(["run-operation", operation, "--args", f"{{model: {model}}}"])
 
     def test_the_clock_alone_lets_them_age(self, project, monkeypatch):
         later = datetime.now(UTC) + timedelta(hours=2)
@@ -139,7 +154,8 @@ class TestWindows:
         assert actions(dbt("run")) == dict.fromkeys(MODELS, "INCREMENTAL")
         assert self.shown(project) == []
         assert rows(project, "select * from {schema}.counted") == []
-        assert rows(project, "select * from {schema}.last_names") == []
+        for model in ("last_names", "net"):
+            assert rows(project, f"select * from {{schema}}.{model}") == []
 
     @pytest.mark.nightly
     def test_another_definition(self, project, monkeypatch):

@@ -17,7 +17,7 @@ from fake_warehouse import NAME, FakeWarehouse
 from fuzz.history import duck_text, spark_type
 from sqlglot import exp
 
-from spark_dynamic.changes.asked import ChangeRead, Mode
+from spark_dynamic.changes.asked import STRICT, ChangeRead, Mode
 from spark_dynamic.changes.window import Window
 from spark_dynamic.frontier.history import records
 from spark_dynamic.frontier.record import Record
@@ -32,6 +32,7 @@ from spark_dynamic.sql.dialect import SparkDynamic
 from spark_dynamic.warehouse import Column
 
 _DUCK = {"bigint": "HUGEINT", "int": "INTEGER", "string": "VARCHAR", "boolean": "BOOLEAN"}
+_DUCK |= {"double": "DOUBLE"}
 _MERGE = (
     rf"MERGE INTO {NAME} AS t USING \(\n(.*)\n\) AS s\nON (.*)\nWHEN MATCHED THEN DELETE"
     r"(?:\nWHEN NOT MATCHED AND (.*?) THEN INSERT \((.*?)\) VALUES \((.*?)\))?"
@@ -179,9 +180,16 @@ class WindowShop(Shop):
     windows: list[Window] = field(default_factory=list)
     text: str = "select * from {0}"
 
-    def keep(self, sql: str, interval: timedelta = HOUR, **more: Any) -> None:
-        read = ChangeRead(sql, "shop", dict(SETTINGS), Mode.REDO_LOG)
-        self.windows.append(Window(read, interval, **more))
+    def keep(
+        self,
+        sql: str,
+        interval: timedelta = HOUR,
+        bound: str = STRICT,
+        mode: Mode = Mode.REDO_LOG,
+        **named: Any,
+    ) -> None:
+        read = ChangeRead(sql, "shop", dict(SETTINGS), mode, **named)
+        self.windows.append(Window(read, interval, bound))
 
     @property
     def view(self) -> TableName:

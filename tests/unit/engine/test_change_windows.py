@@ -340,12 +340,6 @@ def test_what_cannot_be_kept(since: object, more: dict, message: str) -> None:
         window_of(READ, since, timedelta(days=7), **more)
 
 
-@pytest.mark.parametrize("mode", [Mode.MIN_DELTA, Mode.APPEND_ONLY])
-def test_other_modes_are_not_kept(mode: Mode) -> None:
-    with pytest.raises(EngineError, match=f"CHANGES_NOT_MAINTAINED: mode='{mode.value}'"):
-        window_of(ChangeRead(DEAR, "shop", {}, mode), "2 hours", DAY)
-
-
 def test_upserts_are_not_kept() -> None:
     with pytest.raises(EngineError, match="CHANGES_NOT_MAINTAINED: upserts"):
         window_of(replace(READ, upserts=True), "2 hours", DAY)

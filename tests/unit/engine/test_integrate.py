@@ -8,7 +8,7 @@ import pytest
 from fuzz.history import duck_text
 from test_sql_bind import TABLES, read
 
-from spark_dynamic.changes.integrate import latest
+from spark_dynamic.changes.integrate import latest, summed
 from spark_dynamic.errors import EngineError
 from spark_dynamic.plan.nodes import Aggregate, walk
 from spark_dynamic.support import NotIncremental
@@ -94,6 +94,12 @@ def test_values_that_are_equal_and_look_different_are_told_apart(type: str) -> N
 def test_values_without_an_order_need_a_window(type: str) -> None:
     with pytest.raises(NotIncremental, match="WINDOW_FUNCTION"):
         plan_of(type)
+
+
+def test_adding_up_is_refreshed_in_full_and_says_why() -> None:
+    log = "(select a, 1 as change_diff from t)"
+    with pytest.raises(NotIncremental, match="TABLE_FUNCTION: .*explode"):
+        read(summed(log, [Column("a", "int")], has_diff=True))
 
 
 def test_of_rows_at_one_place_without_an_order_the_hash_decides() -> None:

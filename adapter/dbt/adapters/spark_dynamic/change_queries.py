@@ -83,7 +83,7 @@ class ChangeQueries:
                 bound = AT_LEAST
             cycle, warehouse = self._tables.cycle(), DbtWarehouse(self._adapter)
             if stream is None:
-                # A stream has those that it was built with, and a window is known by its text.
+                # A stream has those that it was built with, and a window finds them itself.
                 read = with_upstream_keys(read, cycle, warehouse)
             places = StreamPositions(self._adapter, self._tables).places(warehouse)
             end = position_now(read, cycle, warehouse)
@@ -152,7 +152,8 @@ class ChangeQueries:
         """Return the columns of a changelog; a window need not be there yet."""
         warehouse = DbtWarehouse(self._adapter)
         if window is not None:
-            return with_changes(ask(window.read, self._tables.cycle(), warehouse).layout.columns)
+            columns = ask(window.read, self._tables.cycle(), warehouse).layout.columns
+            return with_changes(columns, window.read.mode is Mode.REDO_LOG)
         return describe_query(warehouse, with_inputs(self._adapter, model, changelog))
 
     def _read(

@@ -1,11 +1,10 @@
 """What comes after the rows comes, and their statements are kept, whatever goes wrong."""
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from fake_shop import Shop
-from real_dbt import SHOWN, dbt, said, shop_below_dbt, write_project
+from real_dbt import SHOWN, dbt, said
 
 from dbt.adapters.spark_dynamic import impl
 from spark_dynamic.errors import WarehouseError
@@ -13,20 +12,7 @@ from spark_dynamic.settings import restore
 
 DYNAMIC = "{{ config(materialized='dynamic_table', post_hook='{{ tell() }}') }}\n"
 MODELS = {"best": DYNAMIC + "select max(amount) as amount from shop.orders limit 1"}
-TELL = "{% macro tell() %}{% if execute %}{% do log('after the rows') %}{% endif %}{% endmacro %}"
-
-
-@pytest.fixture
-def shop(monkeypatch: pytest.MonkeyPatch) -> Iterator[Shop]:
-    with shop_below_dbt(monkeypatch) as made:
-        yield made
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    made = tmp_path_factory.mktemp("shop")
-    write_project(made, MODELS, {"hooks": TELL})
-    return made
+HOOKS = "{% macro tell() %}{% if execute %}{% do log('after the rows') %}{% endif %}{% endmacro %}"
 
 
 def hooks_run() -> int:

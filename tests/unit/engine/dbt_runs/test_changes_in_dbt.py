@@ -96,6 +96,35 @@ def test_a_dynamic_table_is_a_point(shop: DbtShop) -> None:
         changes(shop, QUERY, {"table": "totals"})
 
 
+def test_every_point_ends_an_interval(shop: DbtShop) -> None:
+    """Version 1 by its number, its time, an interval, a stream's start, a table's cut, or now."""
+    shop.spark.write("shop.orders").append((4, 20, 1))
+    moment = shop.spark.clock
+    shop.model("totals", "select customer, amount from shop.orders")
+    shop.run("totals")
+    make_stream(shop)
+    last = "shop.orders', 1, 1)"
+    assert last in changes(shop, QUERY, 0, until="now")
+    shop.spark.tick(7200)
+    shop.spark.write("shop.orders").append((5, 20, 1))
+    assert last not in changes(shop, QUERY, 0)
+    points = (
+        1,
+        "1",
+        str(moment),
+        "1 hour",
+        {"stream": "orders_stream"},
+        {"dynamic_table": "totals"},
+    )
+    for point in (*points, relation("totals")):
+        assert last in changes(shop, QUERY, 0, until=point), point
+    # As long as it is not before the beginning.
+    with pytest.raises(ChangesError, match="POINTS_REVERSED"):
+        changes(shop, QUERY, 2, until="1 hour")
+    with pytest.raises(ChangesError, match="POINT_NOT_KNOWN: until is 'soon'"):
+        changes(shop, QUERY, 0, until="soon")
+
+
 def test_everything_since_before_the_first_change(shop: DbtShop) -> None:
     shop.spark.write("shop.orders").append((4, 20, 1))
     log = changes(shop, QUERY, "before the first change", mode="redo_log")

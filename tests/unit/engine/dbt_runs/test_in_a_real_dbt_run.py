@@ -1,12 +1,11 @@
 """The materialization and the operations in a real `dbt run`, with a fake Spark below it."""
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from fake_shop import Shop
-from real_dbt import SHOWN, dbt, said, shop_below_dbt, write_project
+from real_dbt import SHOWN, dbt, said
 
 from dbt.adapters.spark_dynamic import project
 
@@ -18,26 +17,13 @@ MODELS = {
     "report": DYNAMIC + ", pre_hook='{{ might_fail() }}') }}\n"
     "select max(total) as best from {{ ref('totals') }}",
 }
-MACROS = """
+HOOKS = """
 {% macro might_fail() %}
   {%- if execute and env_var('SHOP_FAILS', '') -%}
     {%- do exceptions.raise_compiler_error('the hook failed') -%}
   {%- endif -%}
 {% endmacro %}
 """
-
-
-@pytest.fixture
-def shop(monkeypatch: pytest.MonkeyPatch) -> Iterator[Shop]:
-    with shop_below_dbt(monkeypatch) as made:
-        yield made
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    made = tmp_path_factory.mktemp("shop")
-    write_project(made, MODELS, {"hooks": MACROS})
-    return made
 
 
 def test_the_life_of_two_tables(shop: Shop, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

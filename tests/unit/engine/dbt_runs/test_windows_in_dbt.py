@@ -29,6 +29,7 @@ class WindowsShop(DbtShop):
     since: Any = "1 hour"
     # The key by which they are integrated, if they are.
     key: str | None = None
+    mode: str | None = "redo_log"
 
     def request(self, adapter: Any, name: str) -> Request:
         node = adapter._macro_resolver.nodes[f"model.shop.{name}"]
@@ -36,7 +37,7 @@ class WindowsShop(DbtShop):
             queries = ChangeQueries(adapter, self.running[0])
             try:
                 model = node.to_dict()
-                found = queries.changes(DEAR, self.since, mode="redo_log", model=model)
+                found = queries.changes(DEAR, self.since, mode=self.mode, model=model)
                 if self.key is not None:
                     found = queries.integrated(found, unique_key=self.key, model=model)
             except ChangesError as error:
@@ -71,6 +72,22 @@ def test_a_model_is_refreshed_after_its_windows(shop: WindowsShop) -> None:
     found = [(row.relation, row.refresh_action) for row in shop.rows[-2:]]
     assert found == [(str(window), "INCREMENTAL"), ("shop.recent", "FULL")]
     assert shop.run() == {"recent": "NO_DATA"}
+
+
+@pytest.mark.parametrize("mode", [None, "min_delta", "append_only"])
+def test_other_modes_are_kept_too(shop: WindowsShop, mode: str | None) -> None:
+    shop.mode = mode
+    shop.model("recent", "select id, change_action from {changes}")
+    shop.run()
+    shop.spark.write("shop.orders").append((2, 10, 9))
+    assert shop.run()["recent"].startswith("FULL +1 -0")
+    assert [row.refresh_action for row in shop.rows[-2:]] == ["INCREMENTAL", "FULL"]
+    assert shop.run(after=300) == {"recent": "NO_DATA"}
+    assert shop.run(after=3600)["recent"].startswith("FULL +0 -1")
+    # Net changes have no order, so a key has no last one.
+    shop.key = "id"
+    shop.model("recent", "select id from {changes}")
+    assert shop.run()["recent"].startswith("CHANGELOG_NOT_ORDERED")
 
 
 def test_a_table_is_not_quiet_as_long_as_rows_can_age(shop: WindowsShop) -> None:
