@@ -40,6 +40,18 @@ def test_the_longest_of_the_last_five_is_expected() -> None:
     assert len(known_from(rows).timestamps) == 5
 
 
+def test_only_what_was_computed_is_compared() -> None:
+    rows = [refresh("FULL", 10, 300), refresh("FULL", 20, 80), refresh("INCREMENTAL", 30, 2)]
+    before = known_from(rows)
+    # The first build did not only compute the table, but made it.
+    assert (before.fulls, before.incrementals) == ((seconds(80), seconds(150)), (seconds(2),))
+    # A look that found nothing to do took a moment, and so does what is known by its commit alone.
+    looks = [refresh("NO_DATA", 40, 0.1), refresh("FULL", 50, 0), refresh("INCREMENTAL", 60, 0)]
+    after = known_from([*rows, *looks])
+    assert (after.fulls, after.incrementals) == (before.fulls, before.incrementals)
+    assert after.durations == before.durations
+
+
 @pytest.mark.parametrize("action", ["NOT_DUE", "SUSPENDED"])
 def test_what_is_no_refresh_changes_nothing(action: str) -> None:
     known = Known((at(5),), errors_in_a_row=2)
