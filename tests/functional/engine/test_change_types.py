@@ -18,8 +18,7 @@ TYPES = {
     "map<string,int>": "map('a', {0}, 'b', null)",
     "struct<a:int,b:map<int,string>>": "named_struct('a', {0}, 'b', map({0}, null))",
     "array<map<string,double>>": "array(map('a', -0.0D), null)",
-    "string collate UTF8_LCASE": "'A{0}' collate UTF8_LCASE",
-    "char(3)": "'{0}'", "varchar(3)": "'{0}'",
+    "varchar(3)": "'{0}'",
 }  # fmt: skip
 
 

@@ -2,6 +2,7 @@
 
 from datetime import datetime, timedelta
 
+import pytest
 from spark_shop import SETTINGS, SparkShop
 from spark_warehouse import SparkWarehouse
 
@@ -57,6 +58,7 @@ def committed_at(shop: SparkShop) -> datetime:
     return SparkWarehouse(shop.session).history(name, 1)[0].timestamp
 
 
+@pytest.mark.nightly
 def test_they_move_at_both_ends(shop: SparkShop) -> None:
     shop.table("t", "id int, n double, m map<string,int>, s struct<a:int,b:float>")
 

@@ -50,6 +50,7 @@ def full_record() -> Record:
         fingerprint="f",
         state={"kind": "rows"},
         streams={"s": [1, 2]},
+        window={"start": [], "keys": {"shop.kept": ["id"]}},
         distrusted="fingerprint",
     )
 

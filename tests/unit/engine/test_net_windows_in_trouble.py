@@ -25,7 +25,7 @@ def seeds(often: int, nightly: int) -> list[object]:
     return [*range(often), *(pytest.param(seed, marks=pytest.mark.nightly) for seed in later)]
 
 
-@pytest.mark.parametrize("seed", seeds(4, 56))
+@pytest.mark.parametrize("seed", seeds(2, 58))
 def test_random_days(seed: int) -> None:
     rng = random.Random(seed)
     mode = rng.choice((Mode.MIN_DELTA, Mode.MIN_DELTA, Mode.APPEND_ONLY))
@@ -57,7 +57,7 @@ def test_random_days(seed: int) -> None:
         assert is_as_asked(shop), (seed, sql, mode, named)
 
 
-@pytest.mark.parametrize("seed", seeds(2, 18))
+@pytest.mark.parametrize("seed", seeds(1, 19))
 def test_random_days_over_a_dynamic_table(seed: int) -> None:
     rng = random.Random(seed)
     shop = window_shop()
@@ -75,7 +75,7 @@ def test_random_days_over_a_dynamic_table(seed: int) -> None:
         assert is_as_asked(shop), seed
 
 
-@pytest.mark.parametrize("seed", seeds(2, 18))
+@pytest.mark.parametrize("seed", seeds(1, 19))
 def test_a_rebuild_changes_nothing(seed: int) -> None:
     """Also where a table is read beside a dynamic table that is sometimes behind."""
     rng = random.Random(seed)
