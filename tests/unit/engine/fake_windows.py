@@ -9,6 +9,7 @@ from functools import cache, lru_cache
 from typing import Any
 
 import duckdb
+import pytest
 import sqlglot
 from fake_delta import DeltaTable, Row, Snapshot
 from fake_query import StoredView
@@ -285,6 +286,12 @@ class WindowShop(Shop):
             name = str(table).removesuffix("__dyn")
             sql = re.sub(rf"\b{re.escape(name)}\b", f"{table} VERSION AS OF {version}", sql)
         return WindowWarehouse(self.spark)._ask(sql)[1]
+
+
+def seeds(often: int, nightly: int) -> list[object]:
+    """Return the seeds of random days: the first ones are tried at every test."""
+    later = range(often, often + nightly)
+    return [*range(often), *(pytest.param(seed, marks=pytest.mark.nightly) for seed in later)]
 
 
 def window_shop(**more: Any) -> WindowShop:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from fake_warehouse import Killed
-from fake_windows import NAMED, TOTALS, WindowShop, window_shop
+from fake_windows import NAMED, TOTALS, WindowShop, seeds, window_shop
 from net_windows import ORDERS, held, is_as_asked, net_shop, recorded
 
 from spark_dynamic.changes.asked import Mode
@@ -18,11 +18,6 @@ from spark_dynamic.names import TableName
 pytestmark = pytest.mark.thorough
 
 JOINED = "select t.total, p.name from shop.totals t join shop.people p on t.customer = p.id"
-
-
-def seeds(often: int, nightly: int) -> list[object]:
-    later = range(often, often + nightly)
-    return [*range(often), *(pytest.param(seed, marks=pytest.mark.nightly) for seed in later)]
 
 
 @pytest.mark.parametrize("seed", seeds(2, 58))

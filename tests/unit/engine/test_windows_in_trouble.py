@@ -7,16 +7,11 @@ from datetime import timedelta
 
 import pytest
 from fake_warehouse import Killed
-from fake_windows import DEAR, HOUR, NAMED, TOTALS, WindowShop, window_shop, with_rows
+from fake_windows import DEAR, HOUR, NAMED, TOTALS, WindowShop, seeds, window_shop, with_rows
 
 from spark_dynamic.names import TableName
 
 pytestmark = pytest.mark.thorough
-
-
-def seeds(often: int, nightly: int) -> list[object]:
-    later = range(often, often + nightly)
-    return [*range(often), *(pytest.param(seed, marks=pytest.mark.nightly) for seed in later)]
 
 
 @pytest.mark.parametrize("seed", seeds(2, 10))
