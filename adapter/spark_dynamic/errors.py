@@ -71,6 +71,7 @@ class WarehouseError(Exception):
         return self.condition.startswith("DELTA_CONCURRENT") or self.condition in (
             "DELTA_METADATA_CHANGED",
             "DELTA_PROTOCOL_CHANGED",
+            "DELTA_CONSTRAINT_ALREADY_EXISTS",
             "TABLE_OR_VIEW_ALREADY_EXISTS",
             "DELTA_TABLE_ALREADY_EXISTS",
         )

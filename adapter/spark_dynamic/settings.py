@@ -7,6 +7,15 @@ from spark_dynamic.warehouse import Warehouse
 
 # Named in every record from some version on.
 _DEFAULTS = {"spark.sql.caseSensitive": "false"}
+# These change what a query returns.
+ROW_SETTINGS = (
+    "spark.sql.ansi.enabled",
+    "spark.sql.session.timeZone",
+    "spark.sql.caseSensitive",
+    "spark.sql.timestampType",
+    "spark.sql.mapKeyDedupPolicy",
+)
+ROW_SETTING_FAMILIES = ("spark.sql.legacy.", "spark.sql.parser.", "spark.sql.decimalOperations.")
 # What Spark shows for a key that it does not know and that nobody has set.
 _UNSET = "<undefined>"
 
@@ -23,11 +32,24 @@ def set_statement(key: str, value: str) -> str:
     return f"SET `{key}`=`{value.replace('`', '``')}`"
 
 
-def restore(warehouse: Warehouse, settings: Mapping[str, str]) -> None:
-    """Set anew what has another value by now: a hook runs in the session of its model."""
-    for key, value in settings.items():
-        if warehouse.rows(f"SET {key}")[0]["value"].lower() != value.lower():
-            warehouse.execute(set_statement(key, value))
+def row_settings(warehouse: Warehouse) -> dict[str, str]:
+    """Return what somebody has set in this session and what changes the rows of a query."""
+    listed = {row["key"]: row["value"] for row in warehouse.rows("SET")}
+    return {
+        key: value
+        for key, value in listed.items()
+        if key in ROW_SETTINGS or key.startswith(ROW_SETTING_FAMILIES)
+    }
+
+
+def restore(warehouse: Warehouse, before: Mapping[str, str]) -> None:
+    """Undo what has changed since: a hook runs in the session of its model, and of later ones."""
+    now = row_settings(warehouse)
+    for key in sorted(now.keys() | before.keys()):
+        if key not in before:
+            warehouse.execute(f"RESET `{key}`")
+        elif now.get(key) != before[key]:
+            warehouse.execute(set_statement(key, before[key]))
 
 
 def effective(settings: Mapping[str, str]) -> dict[str, str]:

@@ -32,8 +32,9 @@
   {%- if pre_hooks -%}{%- do adapter.dynamic_table_foresee(refresh) -%}{%- endif -%}
   {%- set target_relation = this.incorporate(type='view') -%}
   {%- if refresh.writes and pre_hooks -%}
+    {%- set settings = adapter.dynamic_table_settings() -%}
     {{ run_hooks(pre_hooks) }}
-    {%- do adapter.dynamic_table_restore_settings(request) -%}
+    {%- do adapter.dynamic_table_restore_settings(settings) -%}
   {%- endif -%}
   {#- `write` is passed on, so that the statements of a failure are kept, too. -#}
   {%- set response = adapter.dynamic_table_run(refresh, write) -%}

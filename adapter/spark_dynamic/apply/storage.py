@@ -175,6 +175,11 @@ def overwrite_storage(
     return f"INSERT OVERWRITE TABLE {storage.sql}{f' ({names})' if names else ''}\n{select}"
 
 
+def write_nothing(storage: TableName) -> str:
+    """Return a statement whose commit changes no row: what counts is what it carries."""
+    return f"INSERT INTO {storage.sql} SELECT * FROM {storage.sql} LIMIT 0"
+
+
 def properties_sql(properties: Mapping[str, str]) -> str:
     """Write table properties."""
     return ", ".join(f"{literal(key)} = {literal(value)}" for key, value in properties.items())

@@ -13,6 +13,7 @@ from spark_dynamic.apply.constraints import (
 )
 from spark_dynamic.apply.storage import (
     check_columns,
+    generations,
     properties_sql,
     storage_name,
     stored_names,
@@ -67,6 +68,14 @@ def storage_behind(view: Relation | None, name: TableName) -> TableName:
     if view is None or view.view is None:
         return storage_name(name, 1)
     return find_references(view.view.text, name.schema).tables[0].table
+
+
+def generation_shown(view: Relation) -> int:
+    """Return the number of the generation that a view reads; 0 if it reads none."""
+    if view.view is None:
+        return 0
+    read = find_references(view.view.text, view.name.schema).tables
+    return max(generations(view.name, [found.table.name for found in read]), default=0)
 
 
 def shows(view: Relation | None, storage: TableName) -> bool:

@@ -91,7 +91,7 @@ def choose_cut(
         tables = {p.table for r in newest.values() for p in r.record.frontier} | set(bases)
         pins = {table: pin_at(table, now) for table in tables}
         return Cut(now, pins, newest)
-    for moment in _older_moments(upstreams, after):
+    for moment in _older_moments(upstreams, now, after):
         cut = _cut_at(moment, bases, upstreams, pin_at, same_rows, own)
         if cut is not None:
             return cut
@@ -114,9 +114,16 @@ def _is_valid_at(upstream: Upstream, moment: datetime, pin_at: PinAt, same_rows:
     return all(same(pin, pin_at(pin.table, moment)) for pin in record.frontier)
 
 
-def _older_moments(upstreams: list[Upstream], after: datetime | None) -> list[datetime]:
+def _older_moments(
+    upstreams: list[Upstream], now: datetime, after: datetime | None
+) -> list[datetime]:
+    """Return when the upstreams were refreshed, newest first.
+
+    Of a moment after this cycle began, at which another one has refreshed an upstream meanwhile,
+    this cycle cannot say what the base tables held.
+    """
     moments = {r.record.data_timestamp for u in upstreams for r in u.records}
-    return sorted((m for m in moments if after is None or m > after), reverse=True)
+    return sorted((m for m in moments if m <= now and (after is None or m > after)), reverse=True)
 
 
 def _cut_at(
@@ -128,6 +135,10 @@ def _cut_at(
     own: Record | None,
 ) -> Cut | None:
     taken: dict[TableName, Recorded] = {}
+    own = own if own is not None and own.data_timestamp == moment else None
+    if own is not None and not all(same_rows(pin, pin) for pin in own.frontier):
+        # A table was replaced since: which of its versions belongs to this moment?
+        return None
     for upstream in upstreams:
         found = next((r for r in upstream.records if r.record.data_timestamp <= moment), None)
         if found is None or not found.record.holds_at(moment):

@@ -54,8 +54,10 @@ class Cycle:
             # Whoever looked before keeps its pin in its record; readers compare rows, so they
             # see that it is older. The table may also be a new one, with versions from 0.
             self._pins.pop((table, self.data_timestamp), None)
-            self._same = {key: same for key, same in self._same.items() if key[0] != table}
-            self._rows = {key: rows for key, rows in self._rows.items() if key[0] != table}
+            # Other threads ask about other tables meanwhile.
+            for known in (self._same, self._rows):
+                for key in [key for key in list(known) if key[0] == table]:
+                    del known[key]
         self.catalog.forget(table)
 
     def has_written(self, table: TableName) -> bool:

@@ -48,7 +48,9 @@ def decide(findings: Findings, config: DynamicTableConfig) -> Decision:
     if findings.leaves_no_state:
         return Decision("FULL", reason("EMPTY_RUN"))
     why_not = findings.always_full or findings.not_incremental
-    if config.refresh_mode is RefreshMode.INCREMENTAL and why_not:
+    # Rows that were found to be wrong are not left, in no mode.
+    is_wrong = findings.invalid is not None and findings.invalid.code == "SELF_CHECK_FAILED"
+    if config.refresh_mode is RefreshMode.INCREMENTAL and why_not and not is_wrong:
         raise _refused(why_not)
     if not findings.is_stored:
         return _waiting(findings) or Decision("FULL", reason("INITIAL_BUILD"))

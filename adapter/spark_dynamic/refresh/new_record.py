@@ -6,15 +6,21 @@ from datetime import datetime
 from spark_dynamic.apply.storage import storage_facts
 from spark_dynamic.frontier.cut import Cut
 from spark_dynamic.frontier.record import Record
+from spark_dynamic.names import TableName
 from spark_dynamic.refresh.analyse import is_pinned
 from spark_dynamic.refresh.cycle import Cycle
 from spark_dynamic.refresh.plan import Plan
 
 
 def next_number(plan: Plan, cycle: Cycle) -> int:
-    """Return the number of this refresh: they never restart."""
-    highest = plan.record.refresh_number if plan.record else 0
-    return max(highest, cycle.known.refresh_numbers.get(str(plan.request.view), 0)) + 1
+    """Return the number of this refresh."""
+    return number_after(plan.record, plan.request.view, cycle)
+
+
+def number_after(record: Record | None, view: TableName, cycle: Cycle) -> int:
+    """Return the number that comes next for a table: they never restart."""
+    highest = record.refresh_number if record else 0
+    return max(highest, cycle.known.refresh_numbers.get(str(view), 0)) + 1
 
 
 def new_record(plan: Plan, cycle: Cycle, attempt: str) -> Record:

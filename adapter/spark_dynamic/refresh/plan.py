@@ -328,8 +328,11 @@ def with_query(plan: Plan, query: str, warehouse: Warehouse) -> Plan:
     if plan.stored is not None:
         state = plan.maintenance.state if plan.maintenance else {}
         fits = record is not None and columns == record.columns
-        if fits and record is not None and not request.leaves_no_state:
-            fits = state == record.state
+        if fits and record is not None:
+            # Who reads the rows from before an empty run reads them through the same view, which
+            # would not hide any of them any more.
+            is_empty = request.leaves_no_state
+            fits = not record.state.get("filtered") if is_empty else state == record.state
         if fits and record is not None and not decision.warning:
             fits = record.storage == storage_facts(request.config)
         if not fits or plan.changes_constraints:

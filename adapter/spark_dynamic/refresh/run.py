@@ -14,6 +14,7 @@ from spark_dynamic.apply.storage import (
     overwrite_storage,
     select_for_storage,
     storage_name,
+    write_nothing,
 )
 from spark_dynamic.changes.interval import Kind
 from spark_dynamic.config import RefreshMode
@@ -23,6 +24,7 @@ from spark_dynamic.frontier.record import Pin, Recorded, empty_run_mark, write_r
 from spark_dynamic.names import TableName
 from spark_dynamic.refresh.constraints import enforce, reported_violation
 from spark_dynamic.refresh.cycle import Cycle
+from spark_dynamic.refresh.distrust import distrust
 from spark_dynamic.refresh.incremental import Work, Write, incremental_statement
 from spark_dynamic.refresh.new_record import new_record, next_number
 from spark_dynamic.refresh.plan import Plan, as_full, plan_refresh
@@ -139,6 +141,8 @@ def _apply_changes(outcome: Outcome, cycle: Cycle, warehouse: Warehouse) -> bool
             # Before the write, which has to meet them, too.
             enforce(outcome.plan, cycle, warehouse)
     except WarehouseError as error:
+        if error.is_conflict:
+            return False
         is_auto = outcome.plan.request.config.refresh_mode is RefreshMode.AUTO
         if not error.breaks_constraint or not is_auto:
             raise
@@ -217,8 +221,9 @@ def _is_right(outcome: Outcome, cycle: Cycle, warehouse: Warehouse) -> bool:
     wrong = what_differs(plan, written, cycle, warehouse)
     if not wrong:
         return True
-    again = replace(plan_refresh(plan.request, cycle, warehouse), maintenance=None)
     why = reason("SELF_CHECK_FAILED", wrong)
+    distrust(plan.request.view, plan.maintenance.fingerprint, why, cycle, warehouse)
+    again = replace(plan_refresh(plan.request, cycle, warehouse), maintenance=None)
     rebuilt = as_full(again, why, warehouse, "REINITIALIZE")
     outcome.plan = replace(rebuilt, distrusted=plan.maintenance.fingerprint)
     return _attempt(outcome, cycle, warehouse)
@@ -276,7 +281,7 @@ def _statement(plan: Plan, cycle: Cycle) -> str:
         assert plan.stored is not None
         return plan.slide.statement(plan.storage, plan.stored.version, plan.columns)
     if plan.moves_record:
-        return f"INSERT INTO {plan.storage.sql} SELECT * FROM {plan.storage.sql} LIMIT 0"
+        return write_nothing(plan.storage)
     select = select_for_storage(plan.query, plan.columns)
     if plan.maintenance is not None and plan.cut is not None:
         number = next_number(plan, cycle)

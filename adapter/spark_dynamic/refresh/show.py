@@ -10,6 +10,7 @@ from spark_dynamic.apply.view import (
     KEYS_PROPERTY,
     Before,
     described_before,
+    generation_shown,
     has_applied,
     show_storage,
     shows,
@@ -43,14 +44,14 @@ class _Shown:
 def show(plan: Plan, cycle: Cycle, warehouse: Warehouse) -> None:
     """Point the view at the rows, and bring everything around them up to date."""
     request = plan.request
-    if not plan.columns:
+    if not plan.columns or _is_outdated(plan, cycle, warehouse):
         return
     enforces = plan.changes_constraints or (plan.builds_generation and bool(request.constraints))
-    if enforces:
-        view = cycle.catalog.relation(warehouse, request.view)
-        _enforce(plan, view, cycle, warehouse)
     for attempt in range(1, _ATTEMPTS + 1):
         try:
+            if enforces:
+                view = cycle.catalog.relation(warehouse, request.view)
+                _enforce(plan, view, cycle, warehouse)
             _show_rows(plan, enforces, cycle, warehouse)
             break
         except WarehouseError as error:
@@ -60,6 +61,14 @@ def show(plan: Plan, cycle: Cycle, warehouse: Warehouse) -> None:
             cycle.catalog.forget(request.view)
     if plan.builds_generation and plan.stored:
         _drop_useless(plan, cycle, warehouse)
+
+
+def _is_outdated(plan: Plan, cycle: Cycle, warehouse: Warehouse) -> bool:
+    """Tell whether the view shows a generation that was built after this plan was made."""
+    view = cycle.catalog.relation(warehouse, plan.request.view)
+    if plan.decision.writes or plan.stored is None or view is None or shows(view, plan.storage):
+        return False
+    return generation_shown(view) > plan.stored.all_generations[0]
 
 
 def _show_rows(plan: Plan, enforces: bool, cycle: Cycle, warehouse: Warehouse) -> None:
@@ -143,6 +152,9 @@ def _enforce(plan: Plan, view: Relation | None, cycle: Cycle, warehouse: Warehou
     try:
         enforce(plan, cycle, warehouse)
     except WarehouseError as error:
+        if error.is_conflict:
+            # Another refresh uses it by now.
+            raise
         if plan.builds_generation or (error.breaks_constraint and _is_left(plan, view)):
             warehouse.execute(f"DROP TABLE {plan.storage.sql}")
             cycle.catalog.forget(plan.storage)

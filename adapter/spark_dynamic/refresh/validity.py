@@ -30,6 +30,9 @@ def why_invalid(
     if tail.problem or tail.newest is None:
         return reason(tail.problem, tail.detail)
     record = tail.newest.record
+    if record.distrusted and record.distrusted == record.fingerprint:
+        # As it was found.
+        return Reason(record.reason_code, record.reason.removeprefix(f"{record.reason_code}: "))
     if record.text_hash != analysis.text_hash and not is_cosmetic(record):
         return reason("DEFINITION_CHANGED")
     then, now = effective(record.settings), effective(request.settings)

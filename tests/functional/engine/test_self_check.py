@@ -59,6 +59,37 @@ def test_a_wrong_first_build_is_found_and_built_as_the_query_says(
     assert shop.check("m", "FULL").plan.decision.reason.code == "SELF_CHECK_FAILED"
 
 
+@pytest.mark.parametrize("trouble", ["forbidden", "killed"])
+def test_wrong_rows_are_not_forgotten_until_they_are_rebuilt(
+    shop: SparkShop, monkeypatch: pytest.MonkeyPatch, trouble: str
+) -> None:
+    monkeypatch.setattr(self_check, "FIRST", 2)
+    shop.table("t", "a int, b int", "(1, 1)")
+    shop.model("m", "select a, sum(b) as total from t group by a")
+    shop.check("m", "FULL")
+    shop.run("INSERT INTO t VALUES (1, 5), (1, 6)")
+    right = Groups.changes
+    with monkeypatch.context() as broken:
+        broken.setattr(
+            Groups,
+            "changes",
+            lambda self, rows, only: right(self, rows, only).replace("sum(", "max("),
+        )
+        if trouble == "killed":
+            broken.setattr("spark_dynamic.refresh.run.as_full", None)
+            with pytest.raises(TypeError):
+                shop.refresh("m")
+        else:
+            with pytest.raises(EngineError, match="SELF_CHECK_FAILED.*'a': 1"):
+                shop.refresh("m", full_refresh_forbidden=True)
+    if trouble == "forbidden":
+        with pytest.raises(EngineError, match="SELF_CHECK_FAILED.*'a': 1"):
+            shop.refresh("m", full_refresh_forbidden=True)
+    reason = shop.check("m", "REINITIALIZE").plan.decision.reason
+    assert reason.code == "SELF_CHECK_FAILED" and "'a': 1" in reason.sentence
+    assert shop.action("m") == "NO_DATA"
+
+
 @pytest.mark.nightly
 def test_later_refreshes_and_large_sources_are_not_checked(
     shop: SparkShop, monkeypatch: pytest.MonkeyPatch

@@ -14,7 +14,7 @@ from spark_dynamic.apply.constraints import (
     not_null,
 )
 from spark_dynamic.apply.storage import stored_columns
-from spark_dynamic.errors import EngineError
+from spark_dynamic.errors import EngineError, WarehouseError
 from spark_dynamic.names import TableName
 from spark_dynamic.refresh.plan import plan_refresh
 from spark_dynamic.refresh.run import run_plan
@@ -144,6 +144,22 @@ def test_a_kill_after_a_good_build_is_made_up_for() -> None:
     assert run(shop, *POSITIVE) == "NO_DATA"
     assert shop.storage("copy").name.name == "copy__dyn_2"
     assert [key for key in shop.storage("copy").properties if "constraints" in key]
+
+
+def test_a_build_that_another_run_has_adopted_meanwhile_is_left_to_it() -> None:
+    shop = small_shop(copy=COPY)
+
+    def another_run() -> None:
+        session = shop.session
+        assert run(shop, *POSITIVE) == "NO_DATA"
+        shop.session = session
+        name = "DELTA_CONSTRAINT_ALREADY_EXISTS"
+        raise WarehouseError(name, f"[{name}] Constraint 'positive' already exists.")
+
+    shop.spark.meanwhile.append(("ADD CONSTRAINT", another_run))
+    assert run(shop, *POSITIVE) == "FULL/INITIAL_BUILD"
+    assert rows(shop) == GOOD and generations(shop) == ["copy__dyn"]
+    assert run(shop, *POSITIVE) == "NO_DATA"
 
 
 def test_a_wrong_condition_fails_before_anything_is_shown() -> None:

@@ -3,7 +3,7 @@
 from datetime import timedelta
 
 import pytest
-from fake_shop import Shop, small_shop
+from fake_shop import Shop, said, small_shop
 
 from spark_dynamic.names import TableName
 from spark_dynamic.refresh.cycle import Cycle
@@ -120,3 +120,30 @@ def test_a_moment_that_is_still_to_come_is_read_as_of_now() -> None:
     assert shop.record("pairs").data_timestamp == shop.record("totals").data_timestamp
     versions = {pin.table.name: pin.version for pin in shop.record("pairs").frontier}
     assert versions == {"orders": 1, "customers": 1}
+
+
+PAIRS = "select t.total, c.name from shop.totals t join shop.customers c on c.id = t.customer"
+
+
+def test_a_moment_after_the_cycle_began_is_no_cut_of_it() -> None:
+    """Another run has refreshed the upstream since; this one does not know what else there was."""
+    shop = small_shop(totals=TOTALS, pairs=PAIRS)
+    shop.run()
+    cycle = shop.open_cycle()
+    shop.spark.write("shop.orders").append((4, 20, 90))
+    shop.spark.write("shop.customers").append((20, "c"))
+    shop.run("totals")
+    assert said(shop.refresh("pairs", cycle)) == "WAITING/shop.totals"
+    shop.run("pairs")
+    assert shop.is_right("pairs")
+
+
+def test_a_replaced_source_is_not_read_at_a_moment_before_it() -> None:
+    shop = small_shop(totals=TOTALS, pairs=PAIRS)
+    shop.run()
+    shop.spark.write("shop.orders").append((4, 20, 90))
+    shop.spark.drop("shop.customers")
+    shop.spark.create("shop.customers", {"id": "bigint", "name": "string"}, (10, "x"))
+    assert shop.run("pairs") == {"pairs": "WAITING/shop.totals"}
+    assert shop.run()["pairs"] == "REINITIALIZE/SOURCE_REPLACED"
+    assert shop.is_right("pairs")

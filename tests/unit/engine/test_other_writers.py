@@ -153,6 +153,19 @@ def test_two_builders_of_the_next_generation_make_one() -> None:
     assert shop.is_right("totals")
 
 
+def test_a_table_that_another_run_has_built_meanwhile_stays_in_use() -> None:
+    shop = small_shop(totals=TOTALS, copy="select id from shop.orders")
+    shop.run()
+    cycle = shop.open_cycle()
+    # From here on the cycle knows which tables there are.
+    shop.refresh("copy", cycle)
+    shop.models["totals"] = TOTALS.replace("as total", "as sum_of_all")
+    shop.run("totals")
+    shop.models["totals"] = TOTALS
+    assert said(shop.refresh("totals", cycle)) == "NO_DATA"
+    assert shop.storage("totals").name.name == "totals__dyn_2"
+
+
 def test_a_plan_made_before_a_rebuild_never_lands_on_it() -> None:
     """The number belongs to the incarnation that the plan was based on."""
     shop = changed()

@@ -16,7 +16,7 @@ from dbt.adapters.spark_dynamic.__version__ import version
 from dbt.adapters.spark_dynamic.change_queries import ChangeQueries
 from dbt.adapters.spark_dynamic.config import MATERIALIZATION, SparkDynamicConfig
 from dbt.adapters.spark_dynamic.connections import SparkDynamicConnectionManager
-from dbt.adapters.spark_dynamic.defaults import BUILT_BY_DBT, prefer_delta
+from dbt.adapters.spark_dynamic.defaults import prefer_delta
 from dbt.adapters.spark_dynamic.dynamic_tables import DynamicTables
 from dbt.adapters.spark_dynamic.errors import reported
 from dbt.adapters.spark_dynamic.operations import Operations
@@ -26,7 +26,6 @@ from dbt.adapters.spark_dynamic.prune_operation import PruneOperation
 from dbt.adapters.spark_dynamic.requests import request_for, unchecked_constraints
 from dbt.adapters.spark_dynamic.responses import RefreshResponse
 from dbt.adapters.spark_dynamic.schedule_operations import ScheduleOperations, aligned
-from dbt.adapters.spark_dynamic.stream_models import STREAM
 from dbt.adapters.spark_dynamic.stream_operations import StreamOperations
 from dbt.adapters.spark_dynamic.streams import StreamBuild, Streams
 from dbt.adapters.spark_dynamic.switching import drop_storage
@@ -37,7 +36,10 @@ from spark_dynamic.changes.columns import TYPES as CHANGE_TYPES
 from spark_dynamic.frontier.freshness import last_change
 from spark_dynamic.names import TableName
 from spark_dynamic.refresh.request import Request
-from spark_dynamic.settings import restore
+from spark_dynamic.settings import restore, row_settings
+
+# All other materializations write a table or a view, also those of the user's own.
+_WRITE_NOTHING = ("ephemeral", "test", "unit")
 
 
 class SparkDynamicAdapter(SparkAdapter):
@@ -87,7 +89,7 @@ class SparkDynamicAdapter(SparkAdapter):
         if materialized == MATERIALIZATION:
             # dbt calls this after a failure, too.
             self._dynamic_tables.ended(TableName.of(node.schema, node.alias), sys.exc_info()[1])
-        if materialized not in (*BUILT_BY_DBT, "view", STREAM):
+        if materialized in (None, MATERIALIZATION, *_WRITE_NOTHING):
             return
         table = TableName.of(node.schema, node.alias)
         self._dynamic_tables.note_written(table)
@@ -151,10 +153,16 @@ class SparkDynamicAdapter(SparkAdapter):
         self._dynamic_tables.foresee(planned)
 
     @available
-    def dynamic_table_restore_settings(self, request: Request) -> None:
-        """Undo what a pre-hook did to the settings that are recorded with the rows."""
+    def dynamic_table_settings(self) -> dict[str, str]:
+        """Return the settings of the session that change rows, before a hook runs."""
         with reported():
-            restore(DbtWarehouse(self), request.settings)
+            return row_settings(DbtWarehouse(self))
+
+    @available
+    def dynamic_table_restore_settings(self, before: Mapping[str, str]) -> None:
+        """Undo what a pre-hook did to the settings that change rows."""
+        with reported():
+            restore(DbtWarehouse(self), before)
 
     @available
     def dynamic_table_run(

@@ -6,17 +6,13 @@ from typing import TYPE_CHECKING, Any
 from dbt.adapters.spark_dynamic.__version__ import version
 from dbt.adapters.spark_dynamic.asked import is_forced, is_partial
 from dbt.adapters.spark_dynamic.config import read_config
-from dbt.adapters.spark_dynamic.connections import RESULT_SETTINGS
 from spark_dynamic.apply.constraints import Constraint, check, not_null
 from spark_dynamic.names import TableName
 from spark_dynamic.refresh.request import Request
+from spark_dynamic.settings import ROW_SETTING_FAMILIES, ROW_SETTINGS
 
 if TYPE_CHECKING:
     from dbt.adapters.spark_dynamic.impl import SparkDynamicAdapter
-
-# Besides those that are set everywhere, these change what a query returns.
-_FURTHER_SETTINGS = ("spark.sql.timestampType", "spark.sql.mapKeyDedupPolicy")
-_SETTING_FAMILIES = ("spark.sql.legacy.", "spark.sql.parser.", "spark.sql.decimalOperations.")
 
 
 def request_for(
@@ -81,6 +77,6 @@ def _has_contract(model: Mapping[str, Any]) -> bool:
 def result_settings(adapter: "SparkDynamicAdapter") -> dict[str, str]:
     """Return the settings of the profile that change what a query returns."""
     chosen = adapter.config.credentials.server_side_parameters
-    keys = [*RESULT_SETTINGS, *_FURTHER_SETTINGS]
-    keys += [key for key in sorted(chosen) if key.startswith(_SETTING_FAMILIES)]
+    keys = [*ROW_SETTINGS]
+    keys += [key for key in sorted(chosen) if key.startswith(ROW_SETTING_FAMILIES)]
     return {key: chosen[key] for key in keys if key in chosen}

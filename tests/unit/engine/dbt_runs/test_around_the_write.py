@@ -8,7 +8,7 @@ from real_dbt import SHOWN, dbt, said
 
 from dbt.adapters.spark_dynamic import impl
 from spark_dynamic.errors import WarehouseError
-from spark_dynamic.settings import restore
+from spark_dynamic.settings import restore, row_settings
 
 DYNAMIC = "{{ config(materialized='dynamic_table', post_hook='{{ tell() }}') }}\n"
 MODELS = {"best": DYNAMIC + "select max(amount) as amount from shop.orders limit 1"}
@@ -48,12 +48,18 @@ def test_settings_that_a_hook_has_changed_are_set_again(shop: Shop) -> None:
     wanted = {"spark.sql.session.timeZone": "UTC", "spark.sql.caseSensitive": "false"}
     for key, value in wanted.items():
         session.execute(f"SET `{key}`=`{value}`")
+    before = row_settings(session)
+    assert before == wanted
     session.execute("SET spark.sql.session.timeZone=Asia/Tokyo")
+    session.execute("SET spark.sql.legacy.timeParserPolicy=LEGACY")
+    session.execute("SET spark.sql.shuffle.partitions=7")
     begin = len(shop.spark.log)
-    restore(session, wanted)
-    assert session.settings == wanted
-    assert [sql for sql in shop.spark.log[begin:] if "=" in sql] == [
-        "SET `spark.sql.session.timeZone`=`UTC`"
+    restore(session, before)
+    # How a query is computed is the hook's to choose, what it gives is not.
+    assert session.settings == {**wanted, "spark.sql.shuffle.partitions": "7"}
+    assert shop.spark.log[begin + 1 :] == [
+        "RESET `spark.sql.legacy.timeParserPolicy`",
+        "SET `spark.sql.session.timeZone`=`UTC`",
     ]
 
 
