@@ -7,12 +7,18 @@ from fake_shop import Shop
 from real_dbt import SHOWN, dbt, said
 
 from dbt.adapters.spark_dynamic import impl
+from dbt.adapters.spark_dynamic.dynamic_tables import DynamicTables
 from spark_dynamic.errors import WarehouseError
 from spark_dynamic.settings import restore, row_settings
 
 DYNAMIC = "{{ config(materialized='dynamic_table', post_hook='{{ tell() }}') }}\n"
 MODELS = {"best": DYNAMIC + "select max(amount) as amount from shop.orders limit 1"}
 HOOKS = "{% macro tell() %}{% if execute %}{% do log('after the rows') %}{% endif %}{% endmacro %}"
+
+OWN = """{% materialization own_kind, adapter='spark_dynamic' %}
+  {%- do store_result('main', response='done') -%}
+  {{ return({'relations': [this]}) }}
+{% endmaterialization %}"""
 
 
 def hooks_run() -> int:
@@ -77,3 +83,20 @@ def test_settings_are_looked_at_after_pre_hooks_alone(
     assert [set(settings) for settings in restored] == [  # type: ignore[call-overload]
         {"spark.sql.ansi.enabled", "spark.sql.session.timeZone", "spark.sql.caseSensitive"}
     ]
+
+
+def test_what_a_materialization_of_the_users_own_writes_is_read_in_the_same_run(
+    shop: Shop, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    noted: list[str] = []
+    monkeypatch.setattr(DynamicTables, "note_written", lambda _, table: noted.append(str(table)))
+    files = {
+        "macros/own_kind.sql": OWN,
+        "models/made.sql": "{{ config(materialized='own_kind') }}",
+    }
+    for name, text in files.items():
+        (folder / name).write_text(text)
+    dbt(folder, "run")
+    for name in files:
+        (folder / name).unlink()
+    assert noted == ["shop.made"]
