@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from dbt_common.exceptions import DbtConfigError
 
 from dbt.adapters.spark_dynamic import embedded, session
 from dbt.adapters.spark_dynamic.connections import RESULT_SETTINGS, SparkDynamicCredentials
@@ -120,6 +121,15 @@ def test_a_profile_of_two_lines_is_an_embedded_session_with_fixed_result_setting
     credentials = SparkDynamicCredentials.from_dict({"schema": "s"})
     assert credentials.method == "session"
     assert credentials.server_side_parameters.items() >= RESULT_SETTINGS.items()
+
+
+def test_a_setting_under_which_texts_mean_something_else_is_refused() -> None:
+    key = "spark.sql.parser.escapedStringLiterals"
+    for value in (False, "false"):
+        SparkDynamicCredentials(schema="s", server_side_parameters={key: value})
+    for value in (True, "TRUE"):
+        with pytest.raises(DbtConfigError, match="SETTING_NOT_SUPPORTED"):
+            SparkDynamicCredentials(schema="s", server_side_parameters={key: value})
 
 
 def test_the_profile_decides_about_ansi_and_time_zone_as_yaml_writes_them() -> None:

@@ -21,6 +21,7 @@ from spark_dynamic.apply.measures import (
 )
 from spark_dynamic.apply.rows import Ranges, between
 from spark_dynamic.apply.shape import GroupShape
+from spark_dynamic.apply.storage import stored_value
 from spark_dynamic.frontier.record import StoredColumn
 from spark_dynamic.names import TableName, quote
 from spark_dynamic.plan.expressions import substitute
@@ -44,6 +45,8 @@ class Groups:
     shape: GroupShape
     types: Mapping[str, MeasureType]
     columns: tuple[StoredColumn, ...]
+    # The columns that files are partitioned by.
+    partitions: frozenset[str] = frozenset()
 
     @property
     def state(self) -> dict[str, object]:
@@ -214,7 +217,7 @@ class Groups:
             sql = on_one_line(substitute(output, values))
             if self.is_filtered and not isinstance(output, exp.Column):
                 sql = f"IF({visible}, {sql}, NULL)"
-            found[column.stored_as] = sql
+            found[column.stored_as] = stored_value(sql, column, self.partitions)
         found |= {name: keys[id] for id, name in self.keys.items() if name not in found}
         found |= dict(state)
         if self.is_filtered:

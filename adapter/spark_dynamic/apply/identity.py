@@ -81,11 +81,22 @@ def _parts(text: str) -> list[str]:
 
     >>> _parts("int,map<string,decimal(4,2)>")
     ['int', 'map<string,decimal(4,2)>']
+
+    A field may be named `a>b`:
+
+    >>> _parts("a>b:int,c:int")
+    Traceback (most recent call last):
+    spark_dynamic.support.NotIncremental: TYPE_NOT_SUPPORTED: ...
     """
     parts, depth, start = [], 0, 0
     for i, letter in enumerate(text + ","):
         depth += (letter in "<(") - (letter in ">)")
+        if depth < 0:
+            break
         if letter == "," and depth == 0:
             parts.append(text[start:i])
             start = i + 1
+    if depth:
+        # The name of a field has brackets, which Spark does not tell from those of a type.
+        raise NotIncremental("TYPE_NOT_SUPPORTED", text)
     return parts

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from spark_dynamic.apply.identity import ENCODING, HASH, row_hash
+from spark_dynamic.apply.storage import stored_value
 from spark_dynamic.frontier.record import StoredColumn
 from spark_dynamic.names import TableName, quote
 from spark_dynamic.plan.types import is_ordered
@@ -38,6 +39,8 @@ class Rows:
     columns: tuple[StoredColumn, ...]
     # The columns that a declared key, partitions and clusters are made of; none without a key.
     narrowed_by: frozenset[str] = frozenset()
+    # The columns that files are partitioned by.
+    partitions: frozenset[str] = frozenset()
 
     @property
     def narrowing(self) -> tuple[StoredColumn, ...]:
@@ -66,10 +69,7 @@ class Rows:
 
     def _append(self, query: str, refresh: int, ids: Sequence[str]) -> str:
         columns = [
-            f"{quote(id)} AS {quote(column.stored_as)}"
-            for id, column in zip(ids, self.columns, strict=True)
-        ]
-        columns += [
+            *self._values(ids),
             *self._hashes(ids),
             f"{refresh}L AS {REFRESH}",
             f"monotonically_increasing_id() AS {ROW}",
@@ -77,17 +77,20 @@ class Rows:
         # Not indented: a text of the user's may have line breaks inside of quotes.
         return f"SELECT {', '.join(columns)} FROM (\n{query}\n)"
 
+    def _values(self, ids: Sequence[str]) -> list[str]:
+        return [
+            f"{stored_value(quote(id), column, self.partitions)} AS {quote(column.stored_as)}"
+            for id, column in zip(ids, self.columns, strict=True)
+        ]
+
     def _hashes(self, ids: Sequence[str]) -> list[str]:
         typed = [(quote(id), column.type) for id, column in zip(ids, self.columns, strict=True)]
         return [f"{sql} AS {name}" for sql, name in zip(row_hash(typed), HASH, strict=True)]
 
     def net(self, delta: str, ids: Sequence[str]) -> str:
         """Return a delta that has every row once, as it is, with the hashes."""
-        columns = [
-            f"{quote(id)} AS {quote(column.stored_as)}"
-            for id, column in zip(ids, self.columns, strict=True)
-        ]
-        return f"SELECT {', '.join([*columns, *self._hashes(ids), WEIGHT])} FROM (\n{delta}\n)"
+        columns = [*self._values(ids), *self._hashes(ids), WEIGHT]
+        return f"SELECT {', '.join(columns)} FROM (\n{delta}\n)"
 
     def consolidated(self, delta: str, ids: Sequence[str]) -> str:
         """Return the net change of every row that changed at all."""

@@ -20,6 +20,10 @@ _GENERATION = re.compile(r"(?:_([2-9]|[1-9]\d+))?")
 # Delta refuses these in column names, and cannot write the changes of a MERGE with a backquote
 # in one; the view gives such columns their name back.
 _REFUSED = re.compile(r"[ ,;{}()\n\t=`]")
+_EMPTY_TEXT = (
+    "raise_error('EMPTY_TEXT_IN_PARTITION: Delta stores an empty text in a partition column as "
+    "NULL. Give it another value, or use clustered_by instead of partition_by.')"
+)
 
 
 def storage_name(view: TableName, generation: int) -> TableName:
@@ -140,9 +144,30 @@ def narrowing_columns(config: DynamicTableConfig) -> frozenset[str]:
     return frozenset(name.lower() for name in names)
 
 
-def select_for_storage(query: str, columns: Iterable[StoredColumn]) -> str:
+def stored_value(sql: str, column: StoredColumn, partitions: frozenset[str]) -> str:
+    """Return what is stored of a value.
+
+    Delta takes an empty text in a partition column for NULL, which is another value.
+
+    >>> stored_value("x", StoredColumn("Day", "Day", "date"), frozenset({"day"}))
+    'x'
+    """
+    if column.name.lower() not in partitions or not column.type.startswith(("string", "varchar")):
+        return sql
+    return f"IF(octet_length({sql}) = 0, {_EMPTY_TEXT}, {sql})"
+
+
+def partition_columns(config: DynamicTableConfig) -> frozenset[str]:
+    """Return the columns that a table is partitioned by, in lower case."""
+    return frozenset(name.lower() for name in config.partition_by)
+
+
+def select_for_storage(
+    query: str, columns: Iterable[StoredColumn], partitions: frozenset[str] = frozenset()
+) -> str:
     """Return a query whose columns are those of storage."""
-    parts = [f"{quote(column.name)} AS {quote(column.stored_as)}" for column in columns]
+    values = ((stored_value(quote(c.name), c, partitions), c.stored_as) for c in columns)
+    parts = [f"{sql} AS {quote(name)}" for sql, name in values]
     return f"SELECT {', '.join(parts)} FROM (\n{query}\n)"
 
 

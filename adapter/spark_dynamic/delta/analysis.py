@@ -32,7 +32,11 @@ from spark_dynamic.plan.nodes import (
 )
 
 # Types that are ordered alike, whichever of each other they are compared with.
-_ORDERED: Final = re.compile(r"(tiny|small|big)?int|decimal\(.*\)|date|timestamp(_ntz)?")
+_TIMES: Final = ("date", "timestamp", "timestamp_ntz")
+_DECIMAL: Final = re.compile(r"decimal\((\d+),(\d+)\)")
+# So many digits Spark gives to a whole number, and at most so many to any.
+_WHOLE: Final = {"tinyint": 3, "smallint": 5, "int": 10, "bigint": 20}
+_MOST_DIGITS: Final = 38
 # Values of these types are equal only if they are the same; 0.0 and -0.0 are not.
 _EXACT = re.compile(
     r"tinyint|smallint|int|bigint|boolean|string|binary|date|timestamp|timestamp_ntz"
@@ -183,7 +187,8 @@ def bounds_of(delta: Plan, facts: Facts) -> dict[str, Bounds]:
             for condition in delta.conditions:
                 pair = equal_columns(condition)
                 for one, other in (pair, pair[::-1]) if pair else ():
-                    if one in found and other not in found and holds_for(found[one], delta, other):
+                    types = type_of(delta, one), type_of(delta, other)
+                    if one in found and other not in found and holds_for(found[one], *types):
                         found[other] = found[one]
             return found
         case Sum():
@@ -202,18 +207,35 @@ def _around(every: list[dict[str, Bounds]]) -> dict[str, Bounds]:
     return found
 
 
-def holds_for(bounds: Bounds, plan: Plan, id: str) -> bool:
+def holds_for(bounds: Bounds, type: str, other: str) -> bool:
     """Tell whether a column that equals a bounded one lies between the same bounds.
 
     Equality may compare other types than the bounds were found with: '10' < '9' as texts, but
     not as numbers; and a text is compared with 1 as another type than with a bigint. Whole
-    numbers, decimals and times are ordered alike in all types that they are compared in; NaN
-    has no place among bounds.
+    numbers, decimals and times are ordered alike in all types that they are compared in, as long
+    as these have room for all digits: else 1.004 is equal to 1.00. NaN has no place among bounds.
+
+    >>> holds_for(Bounds(1, 2), "bigint", "decimal(38,18)")
+    True
+    >>> holds_for(Bounds(1, 2), "bigint", "decimal(38,20)")
+    False
     """
-    if isinstance(bounds.low, float) or isinstance(bounds.high, float):
+    if isinstance(bounds.low, str):
+        return other == "string"
+    if type in _TIMES:
+        return other in _TIMES
+    digits = _digits(type), _digits(other)
+    if () in digits:
         return False
-    type = type_of(plan, id)
-    return type == "string" if isinstance(bounds.low, str) else bool(_ORDERED.fullmatch(type))
+    return sum(max(pair) for pair in zip(*digits, strict=True)) <= _MOST_DIGITS
+
+
+def _digits(type: str) -> tuple[int, ...]:
+    """Return how many digits an exact number has before and after its point."""
+    if found := _DECIMAL.fullmatch(type):
+        precision, scale = map(int, found.groups())
+        return precision - scale, scale
+    return (_WHOLE[type], 0) if type in _WHOLE else ()
 
 
 def type_of(plan: Plan, id: str) -> str:
@@ -233,6 +255,9 @@ def type_of(plan: Plan, id: str) -> str:
             if place is None or plan.types:
                 return "" if place is None else plan.types[place]
             types = {type_of(branch, branch.columns[place]) for branch in plan.branches}
+            return types.pop() if len(types) == 1 else ""
+        case Sum():
+            types = {type_of(term, id) for term in plan.terms}
             return types.pop() if len(types) == 1 else ""
         case Filter() | Negate() | Restrict() | Join():
             return next((found for i in plan.inputs if (found := type_of(i, id))), "")

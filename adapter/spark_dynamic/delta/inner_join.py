@@ -2,7 +2,14 @@
 
 from collections.abc import Sequence
 
-from spark_dynamic.delta.analysis import bounds_of, holds_for, is_vacant, terms, within
+from spark_dynamic.delta.analysis import (
+    bounds_of,
+    holds_for,
+    is_vacant,
+    terms,
+    type_of,
+    within,
+)
 from spark_dynamic.delta.facts import Bounds, Facts
 from spark_dynamic.delta.states import old
 from spark_dynamic.plan.expressions import equal_columns, used
@@ -72,7 +79,7 @@ def _term(
     while others:
         following = next((m for m in others if _connected(links, seen, m)), others[0])
         others = [member for member in others if member is not following]
-        members.append(within(following, _passed_on(pairs, bounds, following)))
+        members.append(within(following, _passed_on(pairs, bounds, first, following)))
         seen |= set(following.columns)
     return Join(tuple(members), node.conditions)
 
@@ -90,12 +97,14 @@ def _equal_pairs(node: Join) -> list[tuple[str, str]]:
 
 
 def _passed_on(
-    pairs: list[tuple[str, str]], bounds: dict[str, Bounds], member: Plan
+    pairs: list[tuple[str, str]], bounds: dict[str, Bounds], first: Plan, member: Plan
 ) -> dict[str, Bounds]:
     """Return the bounds of a member's columns that are set equal to bounded ones."""
     own = set(member.columns)
     return {
         other: bounds[one]
         for one, other in pairs
-        if one in bounds and other in own and holds_for(bounds[one], member, other)
+        if one in bounds
+        and other in own
+        and holds_for(bounds[one], type_of(first, one), type_of(member, other))
     }

@@ -25,12 +25,13 @@ from spark_dynamic.plan.nodes import (
 )
 
 # A new number when equal plans get other fingerprints than before.
-_VERSION = 3
+_VERSION = 4
 # A new number when the columns of equal plans are in another order by their meanings than before.
 MEANINGS = 2
 _GENERATION = re.compile(r"(?<=__dyn)_\d+$")
 _COMMUTATIVE = (exp.EQ, exp.NEQ, exp.NullSafeEQ, exp.Add, exp.Mul)
 _FLAT = (exp.And, exp.Or)
+_BITWISE = (exp.BitwiseAnd, exp.BitwiseOr, exp.BitwiseXor)
 # Written from the smaller to the larger side.
 _ORDERED: dict[type[Expression], str] = {
     exp.LT: "LT",
@@ -135,7 +136,10 @@ def canonical(node: Any, meaning: Mapping[str, str]) -> str:
     if isinstance(node, exp.Column):
         return meaning.get(node.name, node.name)
     if isinstance(node, exp.Paren):
-        return canonical(node.this, meaning)
+        inner = canonical(node.this, meaning)
+        # In Spark some of these bind tighter than others, in sqlglot they do not.
+        is_bitwise = isinstance(node.parent, _BITWISE) or isinstance(node.this, _BITWISE)
+        return f"({inner})" if is_bitwise else inner
     if isinstance(node, exp.Identifier):
         # Keys of maps and names in JSON keep their case.
         return repr(node.name)

@@ -73,6 +73,7 @@ def maintain(
     versions: Mapping[TableName, int],
     warehouse: Warehouse,
     narrowed_by: frozenset[str] = frozenset(),
+    partitions: frozenset[str] = frozenset(),
 ) -> Maintenance:
     """Find out how a query can be maintained. Raises NotIncremental if it cannot."""
     assert analysis.query is not None
@@ -97,9 +98,10 @@ def maintain(
     shape = _in_order(group_shape(query), query)
     if shape:
         check_stored(shape, measures)
-    rows = Rows(columns, narrowed_by)
-    target: Rows | Groups = Groups(shape, measures, columns) if shape else rows
-    if isinstance(target, Rows):
+    target: Rows | Groups = Rows(columns, narrowed_by, partitions)
+    if shape:
+        target = Groups(shape, measures, columns, partitions)
+    elif isinstance(target, Rows):
         # Raises for types that have no hash.
         target.build("", 0)
     names = tuple(stored.name for stored in columns)

@@ -12,6 +12,7 @@ from spark_dynamic.apply.storage import (
     create_storage,
     generations,
     overwrite_storage,
+    partition_columns,
     select_for_storage,
     storage_name,
     write_nothing,
@@ -282,7 +283,7 @@ def _statement(plan: Plan, cycle: Cycle) -> str:
         return plan.slide.statement(plan.storage, plan.stored.version, plan.columns)
     if plan.moves_record:
         return write_nothing(plan.storage)
-    select = select_for_storage(plan.query, plan.columns)
+    select = select_for_storage(plan.query, plan.columns, partition_columns(request.config))
     if plan.maintenance is not None and plan.cut is not None:
         number = next_number(plan, cycle)
         select = plan.maintenance.build(plan.query, plan.cut.versions(), number)

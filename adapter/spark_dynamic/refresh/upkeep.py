@@ -1,6 +1,6 @@
 """Whether and how a query can be maintained: asked at most once per refresh, when it matters."""
 
-from spark_dynamic.apply.storage import narrowing_columns
+from spark_dynamic.apply.storage import narrowing_columns, partition_columns
 from spark_dynamic.config import RefreshMode
 from spark_dynamic.errors import WarehouseError
 from spark_dynamic.frontier.cut import Cut
@@ -104,6 +104,7 @@ class Upkeep:
                 versions,
                 self._warehouse,
                 narrowing_columns(self._request.config),
+                partition_columns(self._request.config),
             )
         except NotIncremental as refusal:
             self._refusal = refusal.reason

@@ -63,6 +63,9 @@ def read_measure(node: Expression) -> tuple[str, Expression | None]:
     if isinstance(argument, exp.Distinct):
         raise NotIncremental("AGGREGATE_DISTINCT", f"{function}(DISTINCT …)")
     if function == "count" and isinstance(argument, (exp.Star, exp.Literal)):
+        if any(argument.args.get(key) for key in ("except_", "replace", "rename")):
+            # Some columns: it counts the rows in which none of them is NULL.
+            raise _refused(node)
         return function, None
     if any(isinstance(part, _NO_VALUES) or is_aggregate(part) for part in argument.walk()):
         raise _refused(node)

@@ -1,6 +1,7 @@
 """Bounds of changed rows, and the columns that they also hold for."""
 
 from datetime import date
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -35,6 +36,7 @@ def bounded(key: str, other: str, low: Any, high: Any) -> list[str]:
     [
         ("int", "bigint", 1, 9),
         ("bigint", "decimal(10,2)", 1, 9),
+        ("decimal(20,2)", "decimal(12,4)", Decimal("1.00"), Decimal("9.00")),
         ("string", "string", "10", "9"),
         ("date", "timestamp", date(2024, 1, 1), date(2024, 1, 2)),
     ],
@@ -58,6 +60,9 @@ def test_an_equal_column_lies_between_the_same_bounds(
         ("bigint", "double", 1, 9),
         # NaN is above all numbers, but not among bounds.
         ("double", "double", 1.0, 2.0),
+        # With 38 digits in all, 1.004 = 1.00.
+        ("decimal(38,2)", "decimal(38,10)", Decimal("1.00"), Decimal("1.00")),
+        ("bigint", "decimal(38,20)", 1, 9),
     ],
 )
 def test_bounds_of_another_order_are_not_passed_on(

@@ -69,6 +69,9 @@ def test_the_order_of_equals_makes_no_difference(one: str, other: str) -> None:
         ("select a from t where b in (1, 2)", "select a from t where b in (1, 2, 2, 3)"),
         ("select a from t where a in (b, 2)", "select a from t where b in (a, 2)"),
         ("select a from t where b in (1)", "select a from t where b not in (1)"),
+        # To Spark & binds tighter than |, to sqlglot it does not.
+        ("select a from t where a | b & 4 = 4", "select a from t where (a | b) & 4 = 4"),
+        ("select a ^ b & 1 as x from t", "select (a ^ b) & 1 as x from t"),
     ],
 )
 def test_another_meaning_is_another_fingerprint(one: str, other: str) -> None:

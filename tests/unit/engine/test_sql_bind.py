@@ -123,6 +123,9 @@ REFUSED = {
     "select sum(count(*)) from t group by a": "AGGREGATE_FUNCTION",
     "select a, count(*) as n from t group by a having sum(n) > 1": "AGGREGATE_FUNCTION",
     "select count(distinct a) from t": "AGGREGATE_DISTINCT",
+    # Rows in which no other column is NULL.
+    "select a, count(* except (a)) from t group by a": "AGGREGATE_FUNCTION",
+    "select a, count(* except (a)) filter (where b > 1) from t group by a": "AGGREGATE_FUNCTION",
     "select sum(*) from t": "SYNTAX_NOT_KNOWN",
     "select count(a, b) from t": "AGGREGATE_FUNCTION",
     "select a, any(a = 1) from t group by a": "AGGREGATE_FUNCTION",

@@ -15,7 +15,7 @@ from dbt.adapters.spark.connections import (
     SparkConnectionWrapper,
     SparkCredentials,
 )
-from dbt_common.exceptions import DbtDatabaseError, DbtRuntimeError
+from dbt_common.exceptions import DbtConfigError, DbtDatabaseError, DbtRuntimeError
 
 from dbt.adapters.spark_dynamic.embedded import Home
 from dbt.adapters.spark_dynamic.messages import readable
@@ -47,6 +47,9 @@ _READ_OLD_VERSIONS = {
 # a GROUP BY or EXCEPT ALL above sees each branch alone: wrong rows.
 _RIGHT_UNIONS = {"spark.sql.unionOutputPartitioning": "false"}
 
+# With it, a backslash in a text is a backslash: no text of ours would be read as it is meant.
+_OTHER_TEXTS = "spark.sql.parser.escapedStringLiterals"
+
 
 @dataclass
 class SparkDynamicCredentials(SparkCredentials):
@@ -64,6 +67,12 @@ class SparkDynamicCredentials(SparkCredentials):
     def __post_init__(self) -> None:
         chosen = {key: _written(value) for key, value in self.server_side_parameters.items()}
         super().__post_init__()
+        if chosen.get(_OTHER_TEXTS, "").lower() == "true":
+            raise DbtConfigError(
+                f"SETTING_NOT_SUPPORTED: {_OTHER_TEXTS} changes how texts are written in SQL, "
+                "which the adapter's own statements do not follow. Take it out of "
+                "server_side_parameters."
+            )
         # dbt-spark switches ANSI off here whatever the profile says.
         ours = RESULT_SETTINGS | _READ_OLD_VERSIONS | _RIGHT_UNIONS
         self.server_side_parameters = {**ours, **chosen}
