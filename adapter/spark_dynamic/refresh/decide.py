@@ -49,7 +49,7 @@ def decide(findings: Findings, config: DynamicTableConfig) -> Decision:
         return Decision("FULL", reason("EMPTY_RUN"))
     why_not = findings.always_full or findings.not_incremental
     if config.refresh_mode is RefreshMode.INCREMENTAL and why_not:
-        raise _refused(why_not)
+        raise refused(why_not)
     if not findings.is_stored:
         return _waiting(findings) or Decision("FULL", reason("INITIAL_BUILD"))
     if findings.is_covered:
@@ -106,14 +106,16 @@ def unasked(action: str, why: Reason, is_forbidden: bool, warning: str) -> Decis
         raise EngineError(
             why.code,
             f"{why.sentence} The table would have to be rebuilt, which full_refresh: false "
-            "forbids. Run it once with full_refresh: true to allow it.",
+            "forbids.",
+            f"{why.remedy} Or run it once with full_refresh: true to allow it.".lstrip(),
         )
     return Decision(action, why, warning=warning)
 
 
-def _refused(why: Reason) -> EngineError:
+def refused(why: Reason) -> EngineError:
+    """Return the error of a refresh that has to be incremental and cannot be."""
     return EngineError(
         why.code,
-        f"The query cannot be refreshed incrementally: {why.sentence} "
-        "Use refresh_mode='auto' or 'full'.",
+        f"The query cannot be refreshed incrementally: {why.sentence}",
+        f"{why.remedy} Or use refresh_mode='auto' or 'full'.".lstrip(),
     )
