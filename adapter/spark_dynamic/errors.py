@@ -3,6 +3,8 @@
 import re
 from typing import Final
 
+from spark_dynamic.support import Reason
+
 # The name of an error in Spark's own message, in front of its sentence.
 _CONDITION: Final = re.compile(r"\[([A-Z][A-Z0-9_]+(?:\.[A-Z0-9_]+)*)\]\s*")
 _CAUSED_BY: Final = "\nCaused by: "
@@ -12,12 +14,18 @@ _BROKEN: Final = ("DELTA_VIOLATE_CONSTRAINT", "DELTA_NEW_CHECK_CONSTRAINT_VIOLAT
 
 
 class EngineError(Exception):
-    """A refresh that cannot go on. The text is `CODE: sentence`."""
+    """A refresh that cannot go on. The text is `CODE: sentence`, and what to do about it."""
 
-    def __init__(self, code: str, sentence: str) -> None:
-        super().__init__(f"{code}: {sentence}")
+    def __init__(self, code: str, sentence: str, remedy: str = "") -> None:
+        super().__init__(f"{code}: {sentence} {remedy}".rstrip())
         self.code = code
         self.sentence = sentence
+        self.remedy = remedy
+
+    @classmethod
+    def of(cls, why: Reason) -> "EngineError":
+        """Return the error of a reason."""
+        return cls(why.code, why.sentence, why.remedy)
 
 
 class WarehouseError(Exception):

@@ -26,6 +26,7 @@ from spark_dynamic.changes.stream_config import STREAM_CONFIGS
 from spark_dynamic.config import OWN_CONFIGS
 from spark_dynamic.frontier.state import create_state_table
 from spark_dynamic.names import TableName
+from spark_dynamic.refresh import cost
 from spark_dynamic.sql.dialect import SparkDynamic
 
 ROOT = Path(__file__).parents[2]
@@ -239,6 +240,27 @@ def first_cells(text: str) -> set[str]:
 
 def test_the_reasons_are_those_of_the_engine() -> None:
     assert first_cells(section("operations.md", "Reasons")) == set(support.codes())
+
+
+def reasons() -> dict[str, list[str]]:
+    """The rows of the table of reasons by their codes, without links and marks of code."""
+    text = re.sub(r"\[([^]]+)\]\([^)]+\)", r"\1", section("operations.md", "Reasons"))
+    rows = re.findall(r"^\| (`\w+` \|.*) \|$", text, re.MULTILINE)
+    cells = [row.replace("`", "").split(" | ") for row in rows]
+    return {code: rest for code, *rest in cells}
+
+
+def test_the_remedies_are_those_of_the_engine() -> None:
+    listed = {code: remedy for code, (_, remedy) in reasons().items()}
+    assert listed == {code: support.reason(code).remedy for code in support.codes()}
+
+
+def test_the_numbers_of_the_cost_rule_are_those_of_the_engine() -> None:
+    why, _ = reasons()["CHEAPER"]
+    assert f"fewer than {cost.SMALL:,} rows" in why and f"{cost.MARGIN} times as long" in why
+    in_words = "more than a quarter", "at least three", "after ten full refreshes"
+    assert all(words in why for words in in_words)
+    assert (cost.LARGE, cost.TRIES, cost.PATIENCE) == (0.25, 3, 10)
 
 
 RAISED = ("EngineError", "EmbeddedSparkError", "RefreshError", "StreamError", "DbtRuntimeError")

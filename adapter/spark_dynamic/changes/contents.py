@@ -39,7 +39,7 @@ def contents(question: Question, position: Position, cycle: Cycle, warehouse: Wa
         assert question.plan is not None
         return Writer(At(pins)).weighted(question.plan)
     if moved:
-        raise EngineError("UPSTREAM_REBUILT", reason("UPSTREAM_REBUILT", moved[0]).sentence)
+        raise EngineError.of(reason("UPSTREAM_REBUILT", moved[0]))
     text = question.text_at({table: pin.version for table, pin in pins.items()})
     return f"SELECT *, 1 AS {WEIGHT} FROM (\n{text}\n)"
 

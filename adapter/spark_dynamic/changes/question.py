@@ -101,7 +101,8 @@ def _is_exact(kept: Maintenance) -> bool:
 
 def not_known(why: Reason | None) -> EngineError:
     """Return the error of a query whose changes cannot be told."""
-    return EngineError("CHANGES_NOT_KNOWN", f"What changed in this query cannot be told. {why}")
+    sentence = f"What changed in this query cannot be told. {why}"
+    return EngineError("CHANGES_NOT_KNOWN", sentence, why.remedy if why else "")
 
 
 def _request(read: ChangeRead) -> Request:

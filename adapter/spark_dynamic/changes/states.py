@@ -168,7 +168,7 @@ def _check_generations(
     before, after = taken
     comparable = before and after and is_comparable(Seen(old.table, before), after, set(used))
     if question.plan is None or not comparable:
-        raise EngineError("UPSTREAM_REBUILT", reason("UPSTREAM_REBUILT", str(new.table)).sentence)
+        raise EngineError.of(reason("UPSTREAM_REBUILT", str(new.table)))
 
 
 def _check_log(pin: Pin, cycle: Cycle, warehouse: Warehouse) -> None:
@@ -179,7 +179,7 @@ def _check_log(pin: Pin, cycle: Cycle, warehouse: Warehouse) -> None:
     newest = cycle.catalog.history(warehouse, pin.table)[0].version
     if commit is None and pin.version <= newest:
         raise lost(pin)
-    raise EngineError("SOURCE_REPLACED", reason("SOURCE_REPLACED", str(pin.table)).sentence)
+    raise EngineError.of(reason("SOURCE_REPLACED", str(pin.table)))
 
 
 def between(question: Question, span: Span) -> States:

@@ -72,9 +72,9 @@ def check_stored_columns(record: Record, columns: tuple[Column, ...], added: int
     if stored != columns or len(record.columns) != len(columns) + added:
         names = {column.name for column in stored} ^ {column.name for column in columns}
         why = reason("COLUMNS_CHANGED", ", ".join(sorted(names)) or "types or order")
-        raise EngineError(why.code, why.sentence)
+        raise EngineError.of(why)
 
 
 def about(code: str, table: TableName) -> EngineError:
     """Return the error for a reason that names a table."""
-    return EngineError(code, reason(code, str(table)).sentence)
+    return EngineError.of(reason(code, str(table)))

@@ -51,7 +51,7 @@ def decide(findings: Findings, config: DynamicTableConfig) -> Decision:
     # Rows that were found to be wrong are not left, in no mode.
     is_wrong = findings.invalid is not None and findings.invalid.code == "SELF_CHECK_FAILED"
     if config.refresh_mode is RefreshMode.INCREMENTAL and why_not and not is_wrong:
-        raise _refused(why_not)
+        raise refused(why_not)
     if not findings.is_stored:
         return _waiting(findings) or Decision("FULL", reason("INITIAL_BUILD"))
     if findings.is_covered:
@@ -108,14 +108,16 @@ def unasked(action: str, why: Reason, is_forbidden: bool, warning: str) -> Decis
         raise EngineError(
             why.code,
             f"{why.sentence} The table would have to be rebuilt, which full_refresh: false "
-            "forbids. Run it once with full_refresh: true to allow it.",
+            "forbids.",
+            f"{why.remedy} Or run it once with full_refresh: true to allow it.".lstrip(),
         )
     return Decision(action, why, warning=warning)
 
 
-def _refused(why: Reason) -> EngineError:
+def refused(why: Reason) -> EngineError:
+    """Return the error of a refresh that has to be incremental and cannot be."""
     return EngineError(
         why.code,
-        f"The query cannot be refreshed incrementally: {why.sentence} "
-        "Use refresh_mode='auto' or 'full'.",
+        f"The query cannot be refreshed incrementally: {why.sentence}",
+        f"{why.remedy} Or use refresh_mode='auto' or 'full'.".lstrip(),
     )

@@ -28,6 +28,7 @@ from spark_dynamic.refresh.sources import intervals
 from spark_dynamic.refresh.upkeep import Upkeep
 from spark_dynamic.sql.dialect import SparkDynamic
 from spark_dynamic.sql.write import Relation, Writer
+from spark_dynamic.support import Reason
 from spark_dynamic.warehouse import Warehouse
 
 _RULES = {
@@ -69,6 +70,7 @@ def explain_refresh(plan: RefreshPlan, cycle: Cycle, warehouse: Warehouse) -> li
         lines += _unique(upkeep.found, plan.request.config.unique_key)
     else:
         lines.append(Line("plan", f"not incremental: {refusal}"))
+    lines += _remedies(decision.reason, refusal)
     changed = _changed(plan, cycle, warehouse)
     if upkeep.found is not None and changed:
         found = upkeep.found
@@ -93,6 +95,12 @@ def explain_windows(plans: Iterable[RefreshPlan]) -> list[Line]:
             text += ", changes are new"
         lines.append(Line("changes", text))
     return lines
+
+
+def _remedies(*reasons: Reason | None) -> list[Line]:
+    """Say what can be done to have a refresh that is not full."""
+    found = [why.remedy for why in reasons if why is not None and why.remedy]
+    return [Line("remedy", remedy) for remedy in dict.fromkeys(found)]
 
 
 def _tree(maintenance: Maintenance) -> Iterator[str]:

@@ -25,6 +25,7 @@ from spark_dynamic.frontier.record import Pin, Recorded, empty_run_mark, write_r
 from spark_dynamic.names import TableName
 from spark_dynamic.refresh.constraints import enforce, reported_violation
 from spark_dynamic.refresh.cycle import Cycle
+from spark_dynamic.refresh.decide import refused
 from spark_dynamic.refresh.distrust import distrust
 from spark_dynamic.refresh.incremental import Work, Write, incremental_statement
 from spark_dynamic.refresh.new_record import new_record, next_number
@@ -183,7 +184,7 @@ def _apply_work(outcome: Outcome, work: Work, cycle: Cycle, warehouse: Warehouse
             raise
         if plan.request.config.refresh_mode is not RefreshMode.AUTO:
             if isinstance(error, NotIncremental):
-                raise EngineError(error.reason.code, error.reason.sentence) from error
+                raise refused(error.reason) from error
             raise
         why = reason("INCREMENTAL_FAILED", str(error).splitlines()[0].rstrip("."))
         if isinstance(error, NotIncremental):

@@ -1,6 +1,7 @@
 """Whether what is stored of a table can be carried on."""
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from spark_dynamic.frontier.record import Pin, Record
 from spark_dynamic.refresh.analyse import Analysis
@@ -31,8 +32,8 @@ def why_invalid(
         return reason(tail.problem, tail.detail)
     record = tail.newest.record
     if record.distrusted and record.distrusted == record.fingerprint:
-        # As it was found.
-        return Reason(record.reason_code, record.reason.removeprefix(f"{record.reason_code}: "))
+        found = record.reason.removeprefix("SELF_CHECK_FAILED: ")
+        return replace(reason("SELF_CHECK_FAILED"), sentence=found)
     if record.text_hash != analysis.text_hash and not is_cosmetic(record):
         return reason("DEFINITION_CHANGED")
     then, now = effective(record.settings), effective(request.settings)

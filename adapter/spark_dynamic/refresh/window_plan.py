@@ -70,7 +70,7 @@ def plan_window(request: Request, cut: Cut, cycle: Cycle, warehouse: Warehouse) 
         except EngineError as error:
             if error.code not in _NOT_CONTINUED:
                 raise
-            invalid = Reason(error.code, error.sentence)
+            invalid = Reason(error.code, error.sentence, error.remedy)
         named = {"new changes": slide.added, "changes that are too old": slide.ages}
         changed = tuple(name for name, is_there in named.items() if is_there)
     findings = Findings(

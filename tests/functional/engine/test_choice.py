@@ -5,7 +5,8 @@ from spark_shop import SparkShop
 
 from spark_dynamic.apply.rows import Rows
 from spark_dynamic.errors import EngineError, WarehouseError
-from spark_dynamic.refresh import cost
+from spark_dynamic.refresh import analyse, cost
+from spark_dynamic.sql import measures
 
 
 def test_auto_weighs_the_change_against_the_table(
@@ -83,6 +84,36 @@ def test_what_is_not_incremental_says_why(shop: SparkShop) -> None:
         shop.model("m", sql)
         with pytest.raises(EngineError, match=f"{code}: The query cannot be refreshed incr"):
             shop.refresh("m")
+
+
+def test_a_text_that_is_misread_is_not_maintained(
+    shop: SparkShop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """sqlglot leaves this format out, and gives datediff another type."""
+    shop.table("t", "a int, s string", "(1, '2026-01-05')")
+    sql = "select a, to_date(s, 'yyyy-MM-dd') as d from t"
+    shop.model("m", sql, refresh_mode="auto")
+    shop.check("m", "FULL")
+    shop.run("INSERT INTO t VALUES (2, '2026-02-01')")
+    why = shop.check("m", "FULL").plan.decision.reason
+    assert why.code == "OPERATORS_DIFFER"
+    assert why.sentence.endswith(": the text is rendered with another meaning.")
+
+    def is_refused(sql: str, detail: str) -> None:
+        shop.model("m", sql)
+        with pytest.raises(EngineError, match=f"OPERATORS_DIFFER: The query cannot.*: {detail}"):
+            shop.refresh("m")
+
+    days = "select datediff(date(s), date'2026-01-01') as days from t"
+    for text in (sql, days):
+        is_refused(text, "the text is rendered with another meaning")
+    # A function that aggregates without our knowing.
+    others = measures._OTHERS - {"try_avg"}
+    monkeypatch.setattr(measures, "_OTHERS", others)
+    is_refused("select try_avg(a) as mean from t", "1 aggregations instead of 0")
+    # Were it not for the comparison of texts, that of types would still see this.
+    monkeypatch.setattr(analyse, "_misread", lambda *_: "")
+    is_refused(days, "types")
 
 
 def test_a_failed_attempt_is_a_rebuild_or_an_error(

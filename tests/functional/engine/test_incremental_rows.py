@@ -63,6 +63,37 @@ def test_a_join_follows_both_sides(orders: SparkShop) -> None:
     orders.check("joined", "NO_DATA")
 
 
+def test_views_below_a_table_are_part_of_its_query(orders: SparkShop) -> None:
+    orders.table("customers", "name string, country string", "('a', 'x')", "('b', 'y')")
+    view = "CREATE OR REPLACE VIEW"
+    orders.run(
+        f"{view} large AS SELECT id, customer AS name, amount FROM orders WHERE amount > 5",
+        f"{view} placed (number, place, paid) AS SELECT l.id, c.country, l.amount FROM large l "
+        "JOIN customers c ON l.name = c.name WHERE c.country <> 'z'",
+    )
+    orders.model("shown", "select number, place, paid * 2 as twice from placed where number < 9")
+    orders.check("shown", "FULL")
+    orders.run(
+        "INSERT INTO orders VALUES (4, 'a', 7), (5, 'a', 1), (10, 'a', 8), (6, 'c', 9)",
+        "UPDATE customers SET country = 'w' WHERE name = 'b'",
+        "DELETE FROM orders WHERE id = 1",
+    )
+    outcome = orders.check("shown")
+    assert (outcome.rows_inserted, outcome.rows_deleted) == (3, 3)
+    # The same in other words, two views down.
+    orders.run(
+        f"{view} large AS WITH o AS (SELECT * FROM orders) "
+        "SELECT o.id, o.customer AS name, o.amount FROM o WHERE (5 < o.amount) -- the large ones"
+    )
+    orders.check("shown", "NO_DATA")
+    orders.run("INSERT INTO customers VALUES ('c', 'q')")
+    outcome = orders.check("shown")
+    assert (outcome.rows_inserted, outcome.rows_deleted) == (1, 0)
+    orders.run(f"{view} large AS SELECT id, customer AS name, amount FROM orders WHERE amount > 8")
+    why = orders.check("shown", "REINITIALIZE").plan.decision.reason
+    assert why.code == "DEFINITION_CHANGED"
+
+
 def test_a_rewrite_with_few_differences_is_a_small_change(orders: SparkShop) -> None:
     orders.model("copy", "select * from orders")
     orders.check("copy", "FULL")

@@ -3,8 +3,12 @@
 import pytest
 from fake_streams import StreamShop, change_sources, position, select_of_changes
 
+from spark_dynamic.apply.rows import Rows
+from spark_dynamic.apply.storage import select_for_storage
 from spark_dynamic.changes import read as changes
 from spark_dynamic.refresh import analyse, upkeep
+from spark_dynamic.refresh.analyse import _misread
+from spark_dynamic.refresh.maintenance import maintain
 from spark_dynamic.support import NotIncremental
 
 
@@ -21,6 +25,18 @@ def every_change_is_a_rebuild(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(upkeep, "maintain", refuse)
     monkeypatch.setattr(analyse, "_misread", lambda *_: "")
+
+
+@pytest.fixture
+def rows_are_maintained(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let queries be judged and read as on Spark; rows are then stored without their hashes."""
+
+    def build(rows: Rows, query: str, refresh: int) -> str:
+        return select_for_storage(query, rows.columns)
+
+    monkeypatch.setattr(analyse, "_misread", _misread)
+    monkeypatch.setattr(upkeep, "maintain", maintain)
+    monkeypatch.setattr(Rows, "build", build)
 
 
 @pytest.fixture

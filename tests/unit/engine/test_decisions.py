@@ -1,5 +1,6 @@
 """Every action and reason of the contract, as a table."""
 
+import re
 from typing import Any
 
 import pytest
@@ -125,7 +126,11 @@ FORBIDDEN = STORED | {"full_refresh_forbidden": True}
 @pytest.mark.parametrize(
     ("findings", "raw", "message"),
     [
-        (FORBIDDEN | {"invalid": SETTINGS}, {}, "SETTINGS_CHANGED: Settings .* forbids"),
+        (
+            FORBIDDEN | {"invalid": SETTINGS},
+            {},
+            r"SETTINGS_CHANGED: Settings .* forbids\. Give all runs .* Or run it once",
+        ),
         (
             FORBIDDEN | {"changed_sources": CHANGED, "not_incremental": LIMIT},
             {},
@@ -146,7 +151,8 @@ FORBIDDEN = STORED | {"full_refresh_forbidden": True}
         (
             {"not_incremental": LIMIT},
             {"refresh_mode": "incremental"},
-            "LIMIT: The query cannot be refreshed incrementally: The query has a LIMIT",
+            "LIMIT: The query cannot be refreshed incrementally: The query has a LIMIT .* "
+            r"Leave it to a view over .* Or use refresh_mode='auto' or 'full'\.",
         ),
         (
             STORED | {"always_full": NOT_DELTA},
@@ -182,6 +188,15 @@ def test_every_reason_is_a_code_and_a_sentence(code: str) -> None:
     assert str(found) == f"{code}: {found.sentence}"
     assert found.sentence[-1] == "." and "{" not in found.sentence
     assert str(Decision("NO_DATA").reason) == ""
+
+
+@pytest.mark.parametrize("code", codes())
+def test_every_reason_says_what_can_be_done_in_one_short_sentence(code: str) -> None:
+    found = reason(code, "the detail")
+    assert re.fullmatch(r"[A-Z].{10,170}\.", found.remedy), found.remedy
+    assert ". " not in found.remedy and "{" not in found.remedy
+    # What a record keeps of a reason is short.
+    assert found.remedy not in str(found)
 
 
 def test_a_configured_full_refresh_needs_no_other_reason() -> None:

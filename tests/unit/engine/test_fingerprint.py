@@ -17,7 +17,8 @@ from spark_dynamic.refresh.upkeep import Upkeep
 from spark_dynamic.sql.bind import bind
 from spark_dynamic.sql.pin import Query as Text
 from spark_dynamic.sql.references import find_references
-from spark_dynamic.warehouse import Column
+from spark_dynamic.sql.resolve import resolve
+from spark_dynamic.warehouse import Column, Relation, ViewText
 
 
 def bound(sql: str) -> Any:
@@ -30,6 +31,154 @@ def bound(sql: str) -> Any:
 def print_of(sql: str) -> str:
     query = bound(sql)
     return fingerprint(query, query.names)
+
+
+PLAIN = "select a, b from t where a > 1 and b = 2"
+GROUPED = "select a, count(*) as n, sum(b) as s from t group by a"
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        # Format and comments.
+        (PLAIN, "SELECT\n  a,\n\tb\nFROM t\n\nWHERE a>1 AND\n  b=2\n"),
+        (PLAIN, "select A, B from T where A > 1 and B = 2"),
+        (PLAIN, "select a, -- the first\n b /* and the second */ from t where a > 1 and b = 2"),
+        (PLAIN, "select /*+ broadcast(t) */ `a`, t.`b` from shop.t where (a > (1)) and ((b = 2))"),
+        (PLAIN, f"{PLAIN} order by b"),
+        # Aliases of tables, and of columns that do not reach the result.
+        (PLAIN, "select x.a, x.b from t as x where x.a > 1 and x.b = 2"),
+        (PLAIN, "select p as a, q as b from (select a as p, b as q from t) where p > 1 and q = 2"),
+        (PLAIN, "select a, b from (select *, a + b as unused from t) where a > 1 and b = 2"),
+        # Common tables: their names, and whether there are any.
+        (PLAIN, f"with x as ({PLAIN}) select * from x"),
+        (PLAIN, "with y(p, q) as (select * from t) select p as a, q as b from y "
+                "where p > 1 and q = 2"),
+        (PLAIN, "with x as (select * from t where b = 2), y as (select * from x where a > 1) "
+                "select y.a, y.b from y"),
+        # Operands in another order.
+        (PLAIN, "select a, b from t where 2 = b and 1 < a"),
+        ("select a + b as c from t", "select b + a as c from t"),
+        ("select a * b as c from t", "select b * a as c from t"),
+        ("select a from t where a = 1 or b = 2", "select a from t where 2 = b or a = 1"),
+        ("select a from t where a <> b", "select a from t where b <> a"),
+        ("select a from t where a <=> b", "select a from t where b <=> a"),
+        ("select a from t where a >= b", "select a from t where b <= a"),
+        # Groups.
+        (GROUPED, "select a, count(1) as n, sum(b) as s from t group by a"),
+        (GROUPED, "select a, count(*) as n, sum(b) as s from t group by 1"),
+        (GROUPED, "select a, count(*) as n, sum(b) as s from t group by all"),
+        (GROUPED, "with x as (select b as q, a as p from t) "
+                  "select p as a, count(1) as n, sum(q) as s from x group by p"),
+        (
+            "select a, b, max(a) as m from t group by a, b having max(a) > 1",
+            "select a, b, max(a) as m from t group by b, a having 1 < m",
+        ),
+        # Joins.
+        (
+            "select t.b, u.b as c from t join u on t.a = u.a",
+            "select x.b, y.b as c from t x, u y where y.a = x.a",
+        ),
+        (
+            "select t.b, u.b as c from t join u on t.a = u.a",
+            "select t.b, u.b as c from t inner join u using (a)",
+        ),
+    ],
+)  # fmt: skip
+def test_a_cosmetic_edit_keeps_the_fingerprint(one: str, other: str) -> None:
+    assert print_of(one) == print_of(other)
+
+
+def through(views: dict[str, str], sql: str) -> str:
+    """The fingerprint of a query over views, all of which have the columns a and b."""
+    columns = (Column("a", "int"), Column("b", "int"))
+
+    def lookup(name: TableName) -> Relation:
+        text = views.get(name.name)
+        view = ViewText(text, "shop", ("a", "b"), {}) if text else None
+        return Relation(name, columns, "" if view else "delta", "", view=view)
+
+    query = bind(resolve(sql, "shop", lookup, {}), "shop", lambda _: columns)
+    return fingerprint(query, query.names)
+
+
+VIEWS = {"large": "select * from t where a > 1", "both": "select a, b from large where b = 2"}
+
+
+@pytest.mark.parametrize(
+    ("view", "text"),
+    [
+        ("large", "SELECT x.a, x.b -- all of it\nFROM t AS x WHERE (1 < x.a)"),
+        ("large", "with y as (select * from shop.t) select * from y where a > 1"),
+        ("both", "SELECT a, b FROM large AS z WHERE 2 = z.b"),
+        # What the view below does may stand here as well.
+        ("both", "select a, b from t where a > 1 and b = 2"),
+    ],
+)
+def test_a_cosmetic_edit_of_a_view_keeps_the_fingerprint(view: str, text: str) -> None:
+    before = through(VIEWS, "select a, b from both")
+    assert through(VIEWS | {view: text}, "select a, b from both") == before
+    assert print_of(PLAIN) == before
+
+
+@pytest.mark.parametrize(
+    ("view", "text"),
+    [
+        ("large", "select * from t where a > 2"),
+        ("large", "select * from u where a > 1"),
+        ("large", "select b as a, a as b from t where a > 1"),
+        ("both", "select a, b from large where b <> 2"),
+        ("both", "select a, b from large"),
+        ("both", "select a, max(b) as b from large where b = 2 group by a"),
+    ],
+)
+def test_the_meaning_of_a_view_is_part_of_the_fingerprint(view: str, text: str) -> None:
+    before = through(VIEWS, "select a, b from both")
+    assert through(VIEWS | {view: text}, "select a, b from both") != before
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (PLAIN, "select a, b from t where a > 1 or b = 2"),
+        (PLAIN, "select a, b from t where a >= 1 and b = 2"),
+        (PLAIN, "select a, b from t where 1 > a and b = 2"),
+        (PLAIN, "select a, b from t where a > 1 and b = 3"),
+        (PLAIN, "select a, b from t where a > 1 and b <=> 2"),
+        (PLAIN, "select a, b from t where a > '1' and b = 2"),
+        (PLAIN, "select a, b from t where a > 1"),
+        (PLAIN, "select a, b from t where a > 1 and not b = 2"),
+        (PLAIN, "select a, b from u where a > 1 and b = 2"),
+        (PLAIN, "select a, b from other.t where a > 1 and b = 2"),
+        # The result: its columns, their order and their names.
+        (PLAIN, "select b, a from t where a > 1 and b = 2"),
+        (PLAIN, "select b as a, a as b from t where a > 1 and b = 2"),
+        (PLAIN, "select a, b as c from t where a > 1 and b = 2"),
+        (PLAIN, "select a from t where a > 1 and b = 2"),
+        (PLAIN, "select a, cast(b as string) as b from t where a > 1 and b = 2"),
+        # A row that is there twice.
+        (PLAIN, f"{PLAIN} union all {PLAIN}"),
+        ("select a - b as c from t", "select b - a as c from t"),
+        ("select a / b as c from t", "select b / a as c from t"),
+        ("select pmod(a, b) as c from t", "select pmod(b, a) as c from t"),
+        ("select 'x' as c from t", "select 'X' as c from t"),
+        ("select a from t where (a = 1 or a = 2) and b = 3",
+         "select a from t where a = 1 or (a = 2 and b = 3)"),
+        ("select (a + b) * 2 as c from t", "select a + b * 2 as c from t"),
+        (GROUPED, "select a, count(b) as n, sum(b) as s from t group by a"),
+        (GROUPED, "select a, count(*) as n, max(b) as s from t group by a"),
+        (GROUPED, "select a, count(*) as n, sum(a) as s from t group by a"),
+        (GROUPED, "select a, count(*) as n, sum(b) as s from t group by a, b"),
+        (GROUPED, f"{GROUPED} having count(*) > 1"),
+        # Before the groups are made or after.
+        ("select a, max(b) as m from t where b > 1 group by a",
+         "select a, max(b) as m from t group by a having max(b) > 1"),
+        ("select t.b from t join u on t.a = u.a", "select t.b from t join u on t.a = u.b"),
+        ("select t.b from t join u on t.a = u.a", "select t.b from t cross join u"),
+    ],
+)  # fmt: skip
+def test_another_meaning_is_another_fingerprint(one: str, other: str) -> None:
+    assert print_of(one) != print_of(other)
 
 
 @pytest.mark.parametrize(
@@ -74,7 +223,7 @@ def test_the_order_of_equals_makes_no_difference(one: str, other: str) -> None:
         ("select a ^ b & 1 as x from t", "select (a ^ b) & 1 as x from t"),
     ],
 )
-def test_another_meaning_is_another_fingerprint(one: str, other: str) -> None:
+def test_sides_and_lists_with_another_meaning_are_told_apart(one: str, other: str) -> None:
     assert print_of(one) != print_of(other)
 
 

@@ -78,9 +78,10 @@ class PlannedRefresh:
         """
         plans = [outcome.plan for outcome in (*self.windows, self.outcome) if outcome]
         rebuilt = [
-            f"{plan.request.view} was rebuilt in full. {plan.decision.reason} "
+            f"{plan.request.view} was rebuilt in full. {why} {why.remedy}".rstrip()
             for plan in plans
-            if plan.decision.writes and plan.decision.reason.code not in _EXPECTED
+            for why in [plan.decision.reason]
+            if plan.decision.writes and why.code not in _EXPECTED
         ]
         return rebuilt + self.noted
 
