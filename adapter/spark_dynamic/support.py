@@ -98,6 +98,9 @@ _SENTENCES = {
         "Spark sees other operators in the query than were read from its text: {detail}."
     ),
     "CHEAPER": "A full refresh is expected to be faster: {detail}.",
+    "CHANGES_CHEAPER": (
+        "Applying the changes is expected to be faster than a full refresh: {detail}."
+    ),
     "DELTA_TOO_LARGE": (
         "The changes of this query are computed by a statement of {detail} characters, which "
         "takes longer to plan than a full refresh to run. Split the query into several models."

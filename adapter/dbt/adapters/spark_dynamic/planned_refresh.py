@@ -16,7 +16,7 @@ from spark_dynamic.schedule.known import REFRESHES
 _NOTHING = "-- nothing to do"
 # What of rebuilds is no surprise; the user should hear of the others.
 _EXPECTED = {
-    "", "INITIAL_BUILD", "REQUESTED", "CONFIGURED_FULL", "CHEAPER", "EMPTY_RUN", "AFTER_EMPTY_RUN",
+    "INITIAL_BUILD", "REQUESTED", "CONFIGURED_FULL", "CHEAPER", "EMPTY_RUN", "AFTER_EMPTY_RUN",
 }  # fmt: skip
 
 
@@ -80,7 +80,8 @@ class PlannedRefresh:
         rebuilt = [
             f"{plan.request.view} was rebuilt in full. {plan.decision.reason} "
             for plan in plans
-            if plan.decision.writes and plan.decision.reason.code not in _EXPECTED
+            if plan.decision.action in ("FULL", "REINITIALIZE")
+            and plan.decision.reason.code not in _EXPECTED
         ]
         return rebuilt + self.noted
 
