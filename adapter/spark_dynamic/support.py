@@ -163,6 +163,10 @@ _REASONS = {
         "A full refresh is expected to be faster: {detail}.",
         "Use refresh_mode='incremental' to have changes applied all the same.",
     ),
+    "CHANGES_CHEAPER": (
+        "Applying the changes is expected to be faster than a full refresh: {detail}.",
+        "Use refresh_mode='full' to have the table computed anew all the same.",
+    ),
     "DELTA_TOO_LARGE": (
         "The changes of this query are computed by a statement of {detail} characters, which "
         "takes longer to plan than a full refresh to run.",

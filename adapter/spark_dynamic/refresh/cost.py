@@ -8,10 +8,10 @@ table's own refreshes tell, once there was one of either kind.
 
 from collections.abc import Mapping
 
-from spark_dynamic.changes.interval import Interval, Kind
-from spark_dynamic.frontier.history import between, rows_changed
+from spark_dynamic.changes.interval import Interval
 from spark_dynamic.names import TableName
 from spark_dynamic.refresh.cycle import Cycle
+from spark_dynamic.refresh.sources import rows_touched
 from spark_dynamic.schedule.known import Known
 from spark_dynamic.support import Reason, reason
 from spark_dynamic.warehouse import Warehouse
@@ -35,15 +35,11 @@ def slower_so_far(known: Known) -> Reason | None:
 
     The quickest of the last few of either kind is compared: the first ones of a process are slow.
     """
-    is_known = known.fulls and len(known.incrementals) >= TRIES
-    if not is_known or known.fulls_in_a_row >= PATIENCE:
+    if not _is_compared(known) or known.fulls_in_a_row >= PATIENCE:
         return None
-    full, incremental = min(known.fulls), min(known.incrementals)
-    if incremental <= MARGIN * full:
+    if min(known.incrementals) <= MARGIN * min(known.fulls):
         return None
-    seconds = [f"{span.total_seconds():.1f} s" for span in (incremental, full)]
-    detail = f"the last incremental refreshes took {seconds[0]}, the last full ones {seconds[1]}"
-    return reason("CHEAPER", detail)
+    return reason("CHEAPER", _times(known))
 
 
 def cheaper_full(
@@ -52,22 +48,47 @@ def cheaper_full(
     """Return why a full refresh is expected to be faster, with the numbers; None if not."""
     if not intervals:
         return None
+    touched = rows_touched(intervals, cycle, warehouse)
     total = 0
     for table, interval in intervals.items():
         rows = cycle.rows(warehouse, table, interval.new)
         total += rows
-        if interval.kind is Kind.REWRITE:
-            continue
-        commits = between(
-            cycle.catalog.history(warehouse, table, since=interval.old),
-            interval.old,
-            interval.new,
-        )
-        changed = rows_changed(commits or [])
-        if changed is None or changed <= LARGE * rows:
-            continue
-        if rows >= SMALL:
+        changed = touched.get(table, 0)
+        if changed > LARGE * rows and rows >= SMALL:
             return reason("CHEAPER", f"{changed} of {rows} rows of {table} changed")
     if total < SMALL:
         return reason("CHEAPER", f"the changed sources have only {total} rows")
     return None
+
+
+def cheaper_changes(
+    intervals: Mapping[TableName, Interval], known: Known, cycle: Cycle, warehouse: Warehouse
+) -> Reason:
+    """Return the numbers by which changes are applied, after no full refresh was found cheaper.
+
+    All of them were asked for then, so this costs no statement.
+    """
+    touched = rows_touched(intervals, cycle, warehouse)
+    found = []
+    for table, interval in intervals.items():
+        rows = cycle.rows(warehouse, table, interval.new)
+        if table in touched:
+            found.append(f"{touched[table]} of {rows} rows of {table} changed")
+        else:
+            found.append(f"{table}, with {rows} rows, has {interval.what}")
+    if _is_compared(known):
+        found.append(_times(known))
+        if known.fulls_in_a_row >= PATIENCE:
+            found.append(f"after {known.fulls_in_a_row} full ones in a row it is tried again")
+    return reason("CHANGES_CHEAPER", "; ".join(found) or "no row of the sources changed")
+
+
+def _is_compared(known: Known) -> bool:
+    return bool(known.fulls) and len(known.incrementals) >= TRIES
+
+
+def _times(known: Known) -> str:
+    incremental, full = (min(spans).total_seconds() for spans in (known.incrementals, known.fulls))
+    return (
+        f"the last incremental refreshes took {incremental:.1f} s, the last full ones {full:.1f} s"
+    )

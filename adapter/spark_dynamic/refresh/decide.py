@@ -24,8 +24,9 @@ class Findings:
     changed_sources: tuple[str, ...] = ()
     # Why changes cannot be applied; None if they can.
     not_incremental: Reason | None = None
-    # Why a full refresh is the better choice, if it is.
+    # Why a full refresh is the better choice, if it is; else why the changes are.
     cheaper_full: Reason | None = None
+    cheaper_changes: Reason = NONE
 
 
 @dataclass(frozen=True)
@@ -78,7 +79,8 @@ def decide(findings: Findings, config: DynamicTableConfig) -> Decision:
     chooses = config.refresh_mode is RefreshMode.AUTO and not forbidden
     if chooses and findings.cheaper_full is not None:
         return Decision("FULL", findings.cheaper_full, warning=warning)
-    return Decision("INCREMENTAL", warning=warning)
+    why = findings.cheaper_changes if chooses else NONE
+    return Decision("INCREMENTAL", why, warning=warning)
 
 
 def _waiting(findings: Findings) -> Decision | None:

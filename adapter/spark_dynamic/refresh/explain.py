@@ -21,14 +21,16 @@ from spark_dynamic.plan.nodes import (
     scans,
 )
 from spark_dynamic.refresh.cycle import Cycle
+from spark_dynamic.refresh.expected import expected_statements
 from spark_dynamic.refresh.maintenance import Maintenance
 from spark_dynamic.refresh.plan import Plan as RefreshPlan
-from spark_dynamic.refresh.shape import expected_shape
+from spark_dynamic.refresh.run import work_of
+from spark_dynamic.refresh.shape import expected_shape, facts_of
 from spark_dynamic.refresh.sources import intervals
 from spark_dynamic.refresh.upkeep import Upkeep
 from spark_dynamic.sql.dialect import SparkDynamic
 from spark_dynamic.sql.write import Relation, Writer
-from spark_dynamic.support import Reason
+from spark_dynamic.support import NotIncremental, Reason
 from spark_dynamic.warehouse import Warehouse
 
 _RULES = {
@@ -76,10 +78,9 @@ def explain_refresh(plan: RefreshPlan, cycle: Cycle, warehouse: Warehouse) -> li
         found = upkeep.found
         lines.append(Line("shape", expected_shape(found.plan, changed, found.rows_of)))
     lines += _sources(plan, changed)
-    if plan.query:
-        lines.append(Line("sql", plan.query))
+    lines += _statements(plan, cycle, warehouse)
     if upkeep.found is not None:
-        lines.append(Line("delta", _delta(upkeep.found)))
+        lines += _delta(upkeep.found.plan, changed)
     return lines
 
 
@@ -191,9 +192,21 @@ class _Named:
         return Relation(f"{table.sql} /* {state.value} */", state is State.DELTA)
 
 
-def _delta(maintenance: Maintenance) -> str:
-    """Return the delta as SQL, as if every source had changed."""
-    facts = {scan.table: Changes() for scan in scans(maintenance.plan)}
-    delta = differentiate(maintenance.plan, facts)
-    assert delta is not None
-    return Writer(_Named()).weighted(delta)
+def _statements(plan: RefreshPlan, cycle: Cycle, warehouse: Warehouse) -> list[Line]:
+    """Return the query of a rebuild, or what is known of the statements that apply changes."""
+    if plan.query:
+        return [Line("sql", plan.query)]
+    if plan.decision.action != "INCREMENTAL":
+        return []
+    try:
+        found = expected_statements(work_of(plan, cycle, warehouse))
+    except NotIncremental as refusal:
+        return [Line("sql", f"not incremental: {refusal}")]
+    return [Line("sql", statement) for statement in found]
+
+
+def _delta(plan: Plan, changed: Mapping[TableName, Interval]) -> list[Line]:
+    """Return the delta of the sources that changed; if none is known to have, of all of them."""
+    facts = facts_of(plan, changed) or {scan.table: Changes() for scan in scans(plan)}
+    delta = differentiate(plan, facts)
+    return [] if delta is None else [Line("delta", Writer(_Named()).weighted(delta))]

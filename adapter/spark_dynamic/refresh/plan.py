@@ -22,7 +22,7 @@ from spark_dynamic.frontier.record import Pin, Record, StoredColumn, Verdict
 from spark_dynamic.names import TableName
 from spark_dynamic.refresh.aging import kept_until
 from spark_dynamic.refresh.analyse import Analysis, always_full, analyse, is_pinned, judge
-from spark_dynamic.refresh.cost import cheaper_full, slower_so_far
+from spark_dynamic.refresh.cost import cheaper_changes, cheaper_full, slower_so_far
 from spark_dynamic.refresh.cycle import Cycle
 from spark_dynamic.refresh.decide import Decision, Findings, decide, unasked
 from spark_dynamic.refresh.maintenance import Maintenance
@@ -33,7 +33,7 @@ from spark_dynamic.refresh.upkeep import Upkeep
 from spark_dynamic.refresh.validity import why_invalid
 from spark_dynamic.schedule.remembered import Remembered
 from spark_dynamic.sql.pin import pinned
-from spark_dynamic.support import Reason, reason
+from spark_dynamic.support import NONE, Reason, reason
 from spark_dynamic.warehouse import Warehouse
 
 _INSTANT = timedelta(microseconds=1)
@@ -133,7 +133,7 @@ def plan_refresh(request: Request, cycle: Cycle, warehouse: Warehouse) -> Plan:
         else changed_sources(analysis, verdict, record, cut, cycle, warehouse)
     )
     is_kept = record is not None and not is_rebuilt_anyway and not config_changes
-    why_not, cheaper = None, None
+    why_not, cheaper, why_changes = None, None, NONE
     if full is None and (not is_kept or changed) and isinstance(cut, Cut):
         why_not = upkeep.why_not(record if is_kept else None, cut)
         chooses = request.config.refresh_mode is RefreshMode.AUTO
@@ -141,6 +141,8 @@ def plan_refresh(request: Request, cycle: Cycle, warehouse: Warehouse) -> Plan:
             changes = intervals(record, cut, analysis, cycle, warehouse)
             known = cycle.known.tables.get(str(request.view), Remembered()).known
             cheaper = cheaper_full(changes, cycle, warehouse) or slower_so_far(known)
+            if cheaper is None:
+                why_changes = cheaper_changes(changes, known, cycle, warehouse)
     follows = request.config.refresh_mode is not RefreshMode.FULL
     if follows and why_not is not None and why_not.code in _ABOUT_WHAT_IS_STORED:
         # Built anew, it can be refreshed incrementally from then on.
@@ -159,6 +161,7 @@ def plan_refresh(request: Request, cycle: Cycle, warehouse: Warehouse) -> Plan:
         changed_sources=changed,
         not_incremental=why_not,
         cheaper_full=cheaper,
+        cheaper_changes=why_changes,
     )
     decision = decide(findings, request.config)
     plan = Plan(

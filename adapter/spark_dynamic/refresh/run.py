@@ -35,7 +35,7 @@ from spark_dynamic.refresh.self_check import what_differs
 from spark_dynamic.refresh.show import show
 from spark_dynamic.refresh.sources import beyond_travel, intervals, rows_touched
 from spark_dynamic.settings import holding
-from spark_dynamic.support import NotIncremental, reason
+from spark_dynamic.support import NONE, NotIncremental, reason
 from spark_dynamic.warehouse import Commit, Warehouse
 
 Planner = Callable[[Request, Cycle, Warehouse], Plan]
@@ -153,12 +153,12 @@ def _apply_changes(outcome: Outcome, cycle: Cycle, warehouse: Warehouse) -> bool
         outcome.plan = as_full(outcome.plan, why, warehouse)
         return _attempt(outcome, cycle, warehouse)
     try:
-        return _apply_work(outcome, _work(outcome.plan, cycle, warehouse), cycle, warehouse)
+        return _apply_work(outcome, work_of(outcome.plan, cycle, warehouse), cycle, warehouse)
     except WarehouseError as error:
         if not error.condition.startswith(_NO_FEED):
             raise
     # The change feed does not reach back that far, or not across a change of columns.
-    work = _work(outcome.plan, cycle, warehouse)
+    work = work_of(outcome.plan, cycle, warehouse)
     rewritten = {t: replace(i, kind=Kind.REWRITE) for t, i in work.intervals.items()}
     return _apply_work(outcome, replace(work, intervals=rewritten), cycle, warehouse)
 
@@ -203,7 +203,7 @@ def foresee(plan: Plan, cycle: Cycle, warehouse: Warehouse) -> Plan:
     if plan.decision.action != "INCREMENTAL" or plan.slide is not None:
         return plan
     try:
-        with incremental_statement(_work(plan, cycle, warehouse), warehouse) as write:
+        with incremental_statement(work_of(plan, cycle, warehouse), warehouse) as write:
             return plan if write is not None else _without_rows(plan)
     except (WarehouseError, NotIncremental):
         return plan
@@ -211,7 +211,7 @@ def foresee(plan: Plan, cycle: Cycle, warehouse: Warehouse) -> Plan:
 
 def _without_rows(plan: Plan) -> Plan:
     """Return a plan that only moves the record: everything that changed was changed back."""
-    decision = replace(plan.decision, action="NO_DATA")
+    decision = replace(plan.decision, action="NO_DATA", reason=NONE)
     return replace(plan, decision=decision, moves_record=True)
 
 
@@ -231,7 +231,8 @@ def _is_right(outcome: Outcome, cycle: Cycle, warehouse: Warehouse) -> bool:
     return _attempt(outcome, cycle, warehouse)
 
 
-def _work(plan: Plan, cycle: Cycle, warehouse: Warehouse) -> Work:
+def work_of(plan: Plan, cycle: Cycle, warehouse: Warehouse) -> Work:
+    """Return what an incremental refresh starts from."""
     record, cut, stored = plan.record, plan.cut, plan.stored
     assert plan.maintenance and record and cut and stored
     found = intervals(record, cut, plan.analysis, cycle, warehouse)

@@ -1,5 +1,8 @@
 """Incremental refreshes by dbt: chains, diamonds, staging models, and the operations."""
 
+import re
+from pathlib import Path
+
 import pytest
 from dbt.tests.util import run_dbt, run_dbt_and_capture
 from tests.functional.refreshes import actions, assert_equals_query, dbt, rows
@@ -22,7 +25,7 @@ BOTH = INCREMENTAL + (
     "select r.region, r.amount, l.id from {{ ref('by_region') }} r "
     "join {{ ref('large') }} l on l.region = r.region"
 )
-COUNTED = INCREMENTAL + "select count(*) as n, min(id) as first from {{ ref('both') }}"
+COUNTED = INCREMENTAL + "select count(*) as n, min(id) as first from {{ ref('shown') }}"
 SCHEMA = """
 sources:
   - name: raw
@@ -46,6 +49,7 @@ class TestChain:
             "by_region.sql": BY_REGION,
             "large.sql": LARGE,
             "both.sql": BOTH,
+            "shown.sql": "{{ config(materialized='view') }} select id from {{ ref('both') }}",
             "counted.sql": COUNTED,
             "schema.yml": SCHEMA,
         }
@@ -78,25 +82,38 @@ class TestChain:
         project.run_sql("insert into {schema}.raw_orders values (1, 'n'), (2, 's'), (3, 's')")
         project.run_sql("insert into {schema}.lines values (1, 5), (1, 50), (2, 10), (3, 1)")
 
-        # Before the first run the operations know what it would do.
+        # Before the first run it is known what comes first, but not yet what can be made of it.
+        assert self.forecast(project, "stg_orders+") == {
+            "orders": "DEPENDS on what stg_orders will bring",
+            "by_region": "DEPENDS on what orders will bring",
+            "large": "DEPENDS on what orders will bring",
+            "both": "DEPENDS on what by_region, large will bring",
+            "counted": "DEPENDS on what both, shown will bring",
+        }
+        missing = self.forecast(project, "orders+")
+        assert missing["orders"].startswith("ERROR SOURCE_MISSING: ")
+        assert missing["counted"] == "SKIPPED by dbt, because of orders"
         shown = self.operation("dynamic_table_explain", "{model: large}", passes=False)
         assert "SOURCE_MISSING" in shown
         assert actions(dbt("run")) == dict.fromkeys(NAMES, "FULL/INITIAL_BUILD")
 
         project.run_sql("insert into {schema}.lines values (2, 20), (2, 20), (3, 2)")
         project.run_sql("insert into {schema}.raw_orders values (4, 'w')")
-        forecast = self.operation("dynamic_table_plan", "{select: orders+}")
-        assert f"{project.test_schema}.orders | INCREMENTAL" in forecast
-        assert f"{project.test_schema}.counted | DEPENDS | on what both will bring" in forecast
+        forecast = self.forecast(project, "orders+")
+        assert forecast["orders"] == "INCREMENTAL"
+        assert forecast["counted"] == "DEPENDS on what both will bring"
         assert actions(dbt("run")) == dict.fromkeys(NAMES, "INCREMENTAL")
         self.check(project)
 
         project.run_sql("delete from {schema}.lines where amount = 20")
         project.run_sql("update {schema}.raw_orders set region = 'e' where id = 1")
-        explained = self.operation("explain", "{model: by_region}")
-        assert "groups by region" in explained and "scan: " in explained
+        explained = self.operation("explain", "{model: orders}")
         assert actions(dbt("build")) == dict.fromkeys(NAMES, "INCREMENTAL")
         self.check(project)
+        self.check_explained(project, explained)
+        # A staging table is always written; whether with other rows, nobody knows yet.
+        assert self.forecast(project, "stg_orders orders")["orders"].startswith("DEPENDS on ")
+        assert set(self.forecast(project, "orders+").values()) == {"NO_DATA"}
         assert actions(dbt("run")) == dict.fromkeys(NAMES, "NO_DATA")
 
         # Changes that cancel out are no data, and no reason for a hook.
@@ -125,6 +142,36 @@ class TestChain:
         assert "only in the query | 1 | S" in shown
         failures = {r.node.name: r.failures for r in run_dbt(["test"], expect_pass=False)}
         assert sorted(failures.values()) == [0, 0, 1]
+
+    def check_explained(self, project, explained: str) -> None:
+        """What was explained of `orders`, of which one source had changed, is what was done."""
+        schema = project.test_schema
+        found = re.findall(r"^(\w+) \| (.*?)(?=\n\w+ \| |\Z)", explained, re.MULTILINE | re.DOTALL)
+        said = dict(found)
+        assert said["table"] == f"{schema}.orders"
+        assert (said["mode"], said["action"], said["reason"]) == (
+            "incremental",
+            "INCREMENTAL",
+            "-",
+        )
+        assert said["shape"] == f"MINIMIZE ({schema}.lines: changes)"
+        sources = [text for part, text in found if part == "source"]
+        assert sources[0].endswith(": changes since version 2") and "lines" in sources[0]
+        assert sources[1].endswith(": no change") and "stg_orders" in sources[1]
+        assert f"`{schema}`.`lines` /* delta */" in said["delta"]
+        assert f"`{schema}`.`stg_orders` /* new */" in said["delta"]
+        assert "`stg_orders` /* delta */" not in said["delta"]
+        read, *_, written = [text for part, text in found if part == "sql"]
+        [run] = Path("target/run").rglob("models/orders.sql")
+        assert read.startswith("CACHE LAZY TABLE __dyn_delta_1 AS") and read in run.read_text()
+        assert written.startswith(f"MERGE INTO `{schema}`.`orders__dyn` AS t USING")
+
+    def forecast(self, project, select: str) -> dict[str, str]:
+        """Return what is foreseen of each dynamic table of a selection."""
+        shown = self.operation("dynamic_table_plan", f"{{select: {select.split()}}}")
+        line = rf"^{project.test_schema}\.(\w+) \| (.*?) \| (.*)$"
+        found = re.findall(line, shown, re.MULTILINE)
+        return {table: f"{action} {why}".removesuffix(" -") for table, action, why in found}
 
     def operation(self, name: str, arguments: str, passes: bool = True) -> str:
         command = ["run-operation", name, "--args", arguments]

@@ -81,9 +81,26 @@ class TestTargetLag:
     def best(self, project) -> list[tuple[int]]:
         return rows(project, "select best from {schema}.report")
 
+    def explain_first(self, project) -> None:
+        """Before its first run a table over sources that exist is explained all the same."""
+        command = ["run-operation", "explain", "--args", "{model: totals}"]
+        _, shown = run_dbt_and_capture(command)
+        for line in (
+            "mode | auto",
+            "action | FULL",
+            "reason | INITIAL_BUILD: The table did not exist yet.",
+            "plan | groups by customer, stored with __dyn_count, __dyn_sum_1, __dyn_count_1: ",
+            f"plan |   scan: {project.test_schema}.orders (customer, amount)",
+            f"source | {project.test_schema}.orders at version 1: read in full",
+            f"`{project.test_schema}`.`orders` VERSION AS OF 1 group by customer",
+            f"`{project.test_schema}`.`orders` /* delta */",
+        ):
+            assert line in shown, shown
+
     def test_what_is_not_due_is_left_alone(self, project):
         project.run_sql("create table {schema}.orders (customer int, amount int) using delta")
         self.insert(project, 10)
+        self.explain_first(project)
         first = dbt("run")
         built = dict.fromkeys([*LAGGED, "free"], "FULL/INITIAL_BUILD")
         assert actions(first) == {**built, "later": "NOT_DUE"}

@@ -2,7 +2,10 @@
 
 from datetime import UTC, datetime, timedelta
 
-from spark_dynamic.refresh.cost import PATIENCE, slower_so_far
+from fake_shop import small_shop
+from fake_warehouse import FakeWarehouse
+
+from spark_dynamic.refresh.cost import PATIENCE, cheaper_changes, slower_so_far
 from spark_dynamic.schedule.known import Known, Refresh, known_from, noted
 from spark_dynamic.schedule.remembered import Remembered, read_remembered, write_remembered
 
@@ -47,3 +50,22 @@ def test_it_is_remembered() -> None:
     known = refreshed((20, "FULL"), (12, "INCREMENTAL"), (5, "FULL"))
     tables = {"shop.t": Remembered(known)}
     assert read_remembered(write_remembered(tables)) == tables
+
+
+def why_changes(known: Known) -> str:
+    """Return what is said of changes that are applied, of which no source has any."""
+    shop = small_shop()
+    return str(cheaper_changes({}, known, shop.open_cycle(), FakeWarehouse(shop.spark)))
+
+
+def test_the_choice_of_changes_has_its_numbers_too() -> None:
+    expected = "CHANGES_CHEAPER: Applying the changes is expected to be faster than a full refresh"
+    assert why_changes(Known()) == f"{expected}: no row of the sources changed."
+    known = refreshed((20, "FULL"), *[(12, "INCREMENTAL")] * 2, (9, "INCREMENTAL"))
+    assert slower_so_far(known) is None
+    took_so_far = "the last incremental refreshes took 9.0 s, the last full ones"
+    assert why_changes(known) == f"{expected}: {took_so_far} 10.0 s."
+    known = refreshed((20, "FULL"), *[(9, "INCREMENTAL")] * 3, *[(2, "FULL")] * PATIENCE)
+    assert why_changes(known) == (
+        f"{expected}: {took_so_far} 2.0 s; after 10 full ones in a row it is tried again."
+    )

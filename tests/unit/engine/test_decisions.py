@@ -16,6 +16,7 @@ LIMIT = reason("LIMIT")
 EMPTIED = reason("AFTER_EMPTY_RUN")
 NOT_ALLOWED = {"full_refresh_forbidden": True}
 CHEAPER = reason("CHEAPER", "few rows")
+CHANGES = reason("CHANGES_CHEAPER", "1 of 9 rows")
 CHANGED = ("shop.t",)
 WAITS = ("shop.up",)
 SETTINGS = reason("SETTINGS_CHANGED", "x")
@@ -58,6 +59,22 @@ def decided(findings: dict[str, Any], **raw: Any) -> str:
         ),
         (
             STORED | {"changed_sources": CHANGED, "cheaper_full": CHEAPER} | NOT_ALLOWED,
+            {},
+            "INCREMENTAL",
+        ),
+        # Who has no choice has no reason for it.
+        (
+            STORED | {"changed_sources": CHANGED, "cheaper_changes": CHANGES},
+            {},
+            "INCREMENTAL/CHANGES_CHEAPER",
+        ),
+        (
+            STORED | {"changed_sources": CHANGED, "cheaper_changes": CHANGES},
+            {"refresh_mode": "incremental"},
+            "INCREMENTAL",
+        ),
+        (
+            STORED | {"changed_sources": CHANGED, "cheaper_changes": CHANGES} | NOT_ALLOWED,
             {},
             "INCREMENTAL",
         ),

@@ -1,27 +1,34 @@
 """Operations on dynamic tables: verify, explain, and what a run would do."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from graphlib import TopologicalSorter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import agate
-from dbt_common.exceptions import DbtRuntimeError
+from dbt_common.exceptions import DbtDatabaseError, DbtRuntimeError
 
 from dbt.adapters.spark_dynamic.dynamic_tables import DynamicTables
-from dbt.adapters.spark_dynamic.errors import RefreshError, reported
+from dbt.adapters.spark_dynamic.errors import reported
+from dbt.adapters.spark_dynamic.forecast import Forecast, Foreseen, nodes_of
 from dbt.adapters.spark_dynamic.named_models import named_model, relation_of
 from dbt.adapters.spark_dynamic.requests import request_for
+from dbt.adapters.spark_dynamic.run_schedule import RunSchedule
 from spark_dynamic.changes.layout import shapes
 from spark_dynamic.errors import EngineError, WarehouseError
+from spark_dynamic.refresh.cycle import Cycle
 from spark_dynamic.refresh.explain import Line, explain_refresh, explain_windows
 from spark_dynamic.refresh.plan import plan_refresh
 from spark_dynamic.refresh.request import Request
 from spark_dynamic.refresh.verify import verify
+from spark_dynamic.warehouse import Warehouse
 
 if TYPE_CHECKING:
     from dbt.adapters.spark_dynamic.impl import SparkDynamicAdapter
 
 Rows = Sequence[Sequence[Any]]
+# Errors about what is read, which a run may have written by then.
+_ABOUT_SOURCES: Final = ("SOURCE_MISSING", "STREAM_NOT_BUILT", "NO_COMMON_POINT")
 
 
 class Operations:
@@ -68,38 +75,46 @@ class Operations:
     def forecast(self, select: Any, exclude: Any) -> agate.Table:
         """Return one line per dynamic table of a selection: what a run would do with it."""
         cycle, warehouse = self._tables.look()
-        nodes = self._selected(select, exclude)
+        chosen = self._chosen(select, exclude)
+        known = {node.unique_id: node for node in self._dynamic()}
+        nodes = [known[unique_id] for unique_id in chosen if unique_id in known]
         schedule = self._tables.forecast(cycle, {self._relation(node) for node in nodes})
-        rows: list[list[Any]] = []
-        writing: set[str] = set()
+
+        def exists(unique_id: str) -> bool:
+            name = relation_of(self._manifest.nodes[unique_id])
+            return name.name in cycle.catalog.tables(warehouse, name)
+
+        forecast = Forecast(nodes_of(self._manifest), chosen, exists)
+        rows = []
         for node in nodes:
-            above = writing & set(node.depends_on.nodes)
-            try:
-                request = self._request(node)
-                held = schedule.held(request)
-                if held is not None:
-                    action, _, detail = held._message.partition(" ")
-                    rows.append([self._relation(node), action, held.reason or detail])
-                    continue
-                windows = self._tables.windows.of(request).plans(cycle, warehouse)
-                if any(window.decision.writes for window in windows):
-                    writing.add(node.unique_id)
-                    rows.append([self._relation(node), "DEPENDS", "on the changes that it keeps"])
-                    continue
-                decision = plan_refresh(request, cycle, warehouse).decision
-                action, why = decision.action, decision.detail or str(decision.reason)
-            except (EngineError, WarehouseError) as error:
-                action, why = "ERROR", str(error).splitlines()[0]
-            except RefreshError as error:
-                action, why = "ERROR", str(error.msg).splitlines()[0]
-            if above and action in ("NO_DATA", "WAITING", "ERROR"):
-                # Its upstreams do not have the rows yet that it will read.
-                names = ", ".join(sorted(name.rpartition(".")[2] for name in above))
-                action, why = "DEPENDS", f"on what {names} will bring"
-            if action not in ("NO_DATA", "COVERED"):
-                writing.add(node.unique_id)
-            rows.append([self._relation(node), action, why])
+            planned = self._planned(node, schedule, cycle, warehouse)
+            is_edited = schedule.situation.known_of(self._relation(node)).is_edited
+            found = forecast.next(node.unique_id, planned, is_edited)
+            rows.append([self._relation(node), found.action, found.why or "-"])
         return text_table(["table", "action", "reason"], rows)
+
+    def _planned(
+        self, node: Any, schedule: RunSchedule, cycle: Cycle, warehouse: Warehouse
+    ) -> Foreseen:
+        """Return what a refresh would do with a table if all that it reads stayed as it is."""
+        try:
+            request = self._request(node)
+            held = schedule.held(request)
+            if held is not None:
+                action, _, detail = held._message.partition(" ")
+                return Foreseen(action, held.reason or detail, is_certain=True)
+            request = replace(request, decided_at=schedule.data_timestamp(request))
+            windows = self._tables.windows.of(request).plans(cycle, warehouse)
+            if any(window.decision.writes for window in windows):
+                return Foreseen("DEPENDS", "on the changes that it keeps")
+            plan = plan_refresh(request, cycle, warehouse)
+        except (EngineError, WarehouseError, DbtRuntimeError) as error:
+            return _failed(error)
+        decision = plan.decision
+        if decision.action == "WAITING":
+            waits_for = frozenset(decision.detail.split(", "))
+            return Foreseen("WAITING", f"for {decision.detail}", waits_for=waits_for)
+        return Foreseen(decision.action, str(decision.reason), moves_record=plan.moves_record)
 
     @property
     def _manifest(self) -> Any:
@@ -131,8 +146,8 @@ class Operations:
             if node.resource_type == "model" and node.config.get("materialized") == "dynamic_table"
         ]
 
-    def _selected(self, select: Any, exclude: Any) -> list[Any]:
-        """Return the dynamic tables of a selection, upstreams first."""
+    def _chosen(self, select: Any, exclude: Any) -> list[str]:
+        """Return the unique ids of what a selection builds, upstreams first."""
         from dbt.artifacts.resources.types import NodeType
         from dbt.compilation import Compiler
         from dbt.graph.cli import parse_difference
@@ -140,12 +155,11 @@ class Operations:
 
         graph = Compiler(self._adapter.config).compile(self._manifest, write=False)
         spec = parse_difference(as_list(select), as_list(exclude))
-        selector = ResourceTypeSelector(graph, self._manifest, None, [NodeType.Model])
+        builds = [NodeType.Model, NodeType.Seed, NodeType.Snapshot]
+        selector = ResourceTypeSelector(graph, self._manifest, None, builds)
         chosen = selector.get_selected(spec)
         above = {id: graph.graph.predecessors(id) for id in graph.nodes()}
-        known = {node.unique_id: node for node in self._dynamic()}
-        order = TopologicalSorter(above).static_order()
-        return [known[id] for id in order if id in chosen and id in known]
+        return [str(id) for id in TopologicalSorter(above).static_order() if id in chosen]
 
     def _relation(self, node: Any) -> str:
         return str(relation_of(node))
@@ -174,4 +188,17 @@ def as_list(value: Any) -> list[str] | None:
 def text_table(names: list[str], rows: Rows) -> agate.Table:
     """Return a table of texts; numbers of copies stay numbers."""
     texts = [[None if value is None else str(value) for value in row] for row in rows]
-    return agate.Table(texts, names, [agate.Text()] * len(names))
+    # An empty text is no NULL, nor is one that says so.
+    return agate.Table(texts, names, [agate.Text(cast_nulls=False)] * len(names))
+
+
+def _failed(error: EngineError | WarehouseError | DbtRuntimeError) -> Foreseen:
+    """Return that a refresh would fail, as things are now."""
+    text = error.report if isinstance(error, WarehouseError) else str(error)
+    if isinstance(error, DbtRuntimeError):
+        # Without the headline that dbt puts in front.
+        text = str(error.msg)
+    first = text.strip().partition("\n")[0]
+    is_sparks = isinstance(error, WarehouseError | DbtDatabaseError)
+    may_pass = is_sparks or first.partition(":")[0] in _ABOUT_SOURCES
+    return Foreseen("ERROR", first, may_pass=may_pass)

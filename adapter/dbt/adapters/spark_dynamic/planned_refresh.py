@@ -16,7 +16,7 @@ from spark_dynamic.schedule.known import REFRESHES
 _NOTHING = "-- nothing to do"
 # What of rebuilds is no surprise; the user should hear of the others.
 _EXPECTED = {
-    "", "INITIAL_BUILD", "REQUESTED", "CONFIGURED_FULL", "CHEAPER", "EMPTY_RUN", "AFTER_EMPTY_RUN",
+    "INITIAL_BUILD", "REQUESTED", "CONFIGURED_FULL", "CHEAPER", "EMPTY_RUN", "AFTER_EMPTY_RUN",
 }  # fmt: skip
 
 
@@ -81,7 +81,7 @@ class PlannedRefresh:
             f"{plan.request.view} was rebuilt in full. {why} {why.remedy}".rstrip()
             for plan in plans
             for why in [plan.decision.reason]
-            if plan.decision.writes and why.code not in _EXPECTED
+            if plan.decision.action in ("FULL", "REINITIALIZE") and why.code not in _EXPECTED
         ]
         return rebuilt + self.noted
 

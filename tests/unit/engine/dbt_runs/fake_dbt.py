@@ -183,6 +183,10 @@ class DbtShop:
             if self.configs[name]["materialized"] == "view":
                 self.spark.create_view(f"shop.{name}", self.shop.models[name])
                 continue
+            if self.configs[name]["materialized"] == "table":
+                self._write_table(name)
+                tables.note_written(TableName("shop", name))
+                continue
             begin = len(self.spark.log)
             try:
                 request = self.request(adapter, name)
@@ -199,6 +203,15 @@ class DbtShop:
             self.statements[name] = self.spark.log[begin:]
         tables.flush()
         return found
+
+    def _write_table(self, name: str) -> None:
+        """Do what dbt does with a model that is a table: overwrite it, or make it."""
+        found = FakeWarehouse(self.spark)._result(self.shop.models[name])
+        if self.spark.exists(f"shop.{name}"):
+            self.spark.write(f"shop.{name}").overwrite(*found.rows)
+        else:
+            columns = {column.name: column.type for column in found.columns}
+            self.spark.create(f"shop.{name}", columns, *found.rows)
 
 
 @contextmanager

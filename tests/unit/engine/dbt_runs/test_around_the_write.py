@@ -1,15 +1,22 @@
 """What comes after the rows comes, and their statements are kept, whatever goes wrong."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from fake_shop import Shop
+from fake_shop import Shop, small_shop
 from real_dbt import SHOWN, dbt, said
 
 from dbt.adapters.spark_dynamic import impl
 from dbt.adapters.spark_dynamic.dynamic_tables import DynamicTables
+from dbt.adapters.spark_dynamic.planned_refresh import PlannedRefresh
+from dbt.adapters.spark_dynamic.responses import refresh_response
 from spark_dynamic.errors import WarehouseError
+from spark_dynamic.refresh.decide import Decision
+from spark_dynamic.refresh.plan import plan_refresh
+from spark_dynamic.refresh.run import Outcome
 from spark_dynamic.settings import restore, row_settings
+from spark_dynamic.support import reason
 
 DYNAMIC = "{{ config(materialized='dynamic_table', post_hook='{{ tell() }}') }}\n"
 MODELS = {"best": DYNAMIC + "select max(amount) as amount from shop.orders limit 1"}
@@ -100,3 +107,28 @@ def test_what_a_materialization_of_the_users_own_writes_is_read_in_the_same_run(
     for name in files:
         (folder / name).unlink()
     assert noted == ["shop.made"]
+
+
+@pytest.mark.parametrize(
+    ("action", "code", "is_warned_of"),
+    [
+        ("INCREMENTAL", "CHANGES_CHEAPER", False),
+        ("FULL", "CHEAPER", False),
+        ("FULL", "LIMIT", True),
+        ("REINITIALIZE", "HISTORY_LOST", True),
+    ],
+)
+def test_only_a_rebuild_that_nobody_asked_for_is_warned_of(
+    action: str, code: str, is_warned_of: bool
+) -> None:
+    shop = small_shop(copy="select id from shop.orders")
+    cycle = shop.open_cycle()
+    plan = plan_refresh(shop.request("copy"), cycle, shop.session)
+    planned = PlannedRefresh(plan, cycle, cycle.data_timestamp, 0)
+    decided = replace(plan, decision=Decision(action, reason(code, "numbers")))
+    planned.outcome = Outcome(decided, rows_inserted=1, rows_deleted=0)
+    assert bool(planned.warnings) is is_warned_of
+    response = refresh_response(planned.outcome)
+    assert (response.reason_code, response.reason) == (code, str(reason(code, "numbers")))
+    shown = "" if action == "INCREMENTAL" else f" ({code})"
+    assert response._message == f"{action} +1 -0{shown}"

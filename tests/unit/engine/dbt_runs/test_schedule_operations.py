@@ -6,35 +6,13 @@ from typing import Any
 import pytest
 from dbt_common.exceptions import DbtRuntimeError, EventCompilationError
 from fake_dbt import DbtShop, dbt_shop
+from fake_operations import operations, rows
 
 from dbt.adapters.spark_dynamic.dynamic_tables import DynamicTables
-from dbt.adapters.spark_dynamic.schedule_operations import ScheduleOperations, aligned
+from dbt.adapters.spark_dynamic.schedule_operations import aligned
 
 TOTALS = "select customer, sum(amount) as total from shop.orders group by customer"
 REPORT = "select max(total) as best from shop.totals"
-
-
-class FakeOperations(ScheduleOperations):
-    """The operations, with the shop in dbt's place as the compiler."""
-
-    def __init__(self, shop: DbtShop, adapter: Any) -> None:
-        super().__init__(adapter, DynamicTables(adapter))
-        self._shop = shop
-
-    def _selected(self, select: Any, exclude: Any) -> list[Any]:
-        return self._dynamic()
-
-    def _request(self, node: Any) -> Any:
-        return self._shop.request(self._adapter, node.name)
-
-
-def operations(shop: DbtShop, after: float = 1) -> FakeOperations:
-    shop.spark.tick(after)
-    return FakeOperations(shop, shop.adapter())
-
-
-def rows(table: Any) -> list[list[Any]]:
-    return [list(row.values()) for row in table.rows]
 
 
 @pytest.fixture
