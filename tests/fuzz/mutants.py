@@ -59,7 +59,7 @@ def patch(patches: ExitStack, owner: Any, name: str, value: Any) -> Any:
 
 
 def equals_instead_of_not_distinct(patches: ExitStack) -> None:
-    """A group whose key is NULL is never found."""
+    """A group whose key is NULL is not looked for (`=` for `<=>`)."""
 
     def restrict(writer: Writer, plan: Restrict) -> Rows:
         rows = right(writer, plan)

@@ -20,6 +20,7 @@ FUZZERS: dict[str, tuple[Mutant, ...]] = {
     "change queries": CHANGE_MUTANTS,
     "days": COMMIT_MUTANTS,
     "Delta": DELTA_MUTANTS,
+    "projects": COMMIT_MUTANTS,
 }
 
 

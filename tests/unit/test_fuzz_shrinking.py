@@ -18,7 +18,6 @@ from fuzz.shrink import shrink
 from spark_dynamic.plan.nodes import State
 from spark_dynamic.sql.pin import Query
 
-
 TABLES = Query.tables
 
 
