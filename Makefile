@@ -60,13 +60,13 @@ test-adapter: $(JARS) ## Run all classes of dbt-tests-adapter on a real Spark (a
 test-fast: lint ## Run lint and unit tests, without Spark and without long random ones
 	$(BIN)/python -m pytest tests/unit -m "not thorough"
 
-# CASES=1000 runs so many, CHANGES=100 so many change queries; SEED=7 begins with that one, else the
-# first seed is random.
+# CASES=1000 runs so many, CHANGES=100 so many change queries; BUGS=0 plants no bugs. SEED=7 begins
+# with that one, else the first seed is random.
 fuzz: fuzz-engine fuzz-delta ## Check random queries over random changes, on DuckDB and on Delta
 
-fuzz-engine: $(INSTALLED) ## Check deltas, applying them, and change queries on DuckDB (25 minutes)
+fuzz-engine: $(INSTALLED) ## Check deltas, applying them, and change queries on DuckDB (half an hour)
 	PYTHONPATH=tests $(BIN)/python -m fuzz --cases $(or $(CASES),20000) \
-	  --changes $(or $(CHANGES),1000) --seed $(or $(SEED),0)
+	  --changes $(or $(CHANGES),1000) --bugs $(or $(BUGS),2000) --seed $(or $(SEED),0)
 
 # Every seed is a project of seven models, refreshed three times: 21 cases.
 SEEDS ?= 1,2,3,4,5,6,7,8,9,10,12,13,14,15,16

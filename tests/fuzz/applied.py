@@ -87,6 +87,19 @@ class Applying(DuckWarehouse):
             raise WarehouseError("", f"{error}\n{sql}") from error
 
 
+class Watched(Applying):
+    """Remembers the statements that it ran."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.written: list[str] = []
+
+    def execute(self, sql: str) -> None:
+        """Run a statement, and keep it."""
+        self.written.append(sql)
+        super().execute(sql)
+
+
 def _lenient(merge: str) -> str:
     """Return a MERGE that fails for no row.
 
@@ -104,9 +117,10 @@ class Applied:
         self._warehouse = warehouse
         self._rng = random.Random(case.seed)
         self._query = Query(case.sql, find_references(case.sql, SCHEMA), {})
-        self._old = dict.fromkeys(self._query.tables(), 0)
+        # In the same order always: chance decides about one after the other.
+        self._old = dict.fromkeys(sorted(self._query.tables(), key=str), 0)
+        self._new = {table: int(table.name in case.batches) for table in self._old}
         self.shape = ""
-        self._new = {table: int(table.name in case.batches) for table in self._query.tables()}
 
     def difference(self, result: Bag) -> str:
         """Refresh; return what is wrong with the storage, or nothing.

@@ -4,6 +4,7 @@ import datetime
 import json
 import random
 import re
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal
@@ -12,7 +13,7 @@ from typing import Any
 
 from fuzz.batches import Batch, random_batches
 from fuzz.queries import random_query
-from fuzz.schemas import NAN, Row, Table, changed, random_tables
+from fuzz.schemas import NAN, Row, Table, changed, collated, random_tables
 from spark_dynamic.delta.facts import Bounds, Changes, Facts
 from spark_dynamic.names import TableName
 from spark_dynamic.warehouse import Column
@@ -38,6 +39,19 @@ class Case:
     def new_rows(self, name: str) -> list[Row]:
         changes = self.batches[name].changes if name in self.batches else ()
         return changed(self.tables[name].rows, changes)
+
+    def is_possible(self) -> bool:
+        """Tell whether only rows are deleted that are there, and bounds have values."""
+        for name, batch in self.batches.items():
+            columns, counts = list(self.tables[name].columns), Counter[str]()
+            for weight, row in (*((1, row) for row in self.tables[name].rows), *batch.changes):
+                counts[repr(row)] += weight
+            if min(counts.values(), default=0) < 0:
+                return False
+            places = [columns.index(column) for column in batch.bounds]
+            if not all(any(row[p] is not None for _, row in batch.changes) for p in places):
+                return False
+        return True
 
     def facts(self) -> Facts:
         """What a refresh may know about the changes."""
@@ -88,10 +102,12 @@ def _compact(content: dict[str, Any]) -> str:
     return rows.sub(r"[\1, \2]", text) + "\n"
 
 
-def random_case(seed: int) -> Case:
+def random_case(seed: int, has_collations: bool = True) -> Case:
     """Return the case of a seed, always the same one."""
     rng = random.Random(seed)
     tables = random_tables(rng)
+    if has_collations:
+        tables = collated(random.Random(f"collations of {seed}"), tables)
     return Case(seed, tables, random_batches(rng, tables), random_query(rng, tables))
 
 

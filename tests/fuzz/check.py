@@ -54,7 +54,8 @@ class Failure:
     message: str
 
     def first_words(self) -> str:
-        return f"{self.kind} {self.message if self.kind == 'crash' else ''}"[:40]
+        """Return what two failures have in common that are the same."""
+        return f"{self.kind} {self.message if self.kind in ('bind', 'crash') else ''}"[:40]
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from sqlglot.dialects.duckdb import DuckDB
 from sqlglot.generators.duckdb import DuckDBGenerator
 
 from fuzz.case import Case
-from fuzz.schemas import KINDS, NAN, Row, literal
+from fuzz.schemas import COLLATED, KINDS, NAN, Row, literal
 from spark_dynamic.names import TableName
 from spark_dynamic.plan.nodes import Plan, State
 from spark_dynamic.sql.dialect import SparkDynamic
@@ -148,7 +148,7 @@ def _table(name: str, columns: Any, rows: Iterable[Row], kinds: tuple[str, ...])
 
 
 def _value(value: Any, kind: str) -> str:
-    if kind == "string" and value is not None:
+    if kind in ("string", COLLATED) and value is not None:
         return exp.Literal.string(value).sql(dialect=DuckDB)
     return literal(value, kind).replace("timestamp_ntz", "timestamp")
 

@@ -32,28 +32,8 @@ ARITHMETIC: dict[type[Expression], Callable[[Any, Any], Any]] = {
 }
 
 
-class Caseless(str):
+class Collated(str):
     """A text under the collation UTF8_LCASE; what it is compared with is so as well."""
-
-    __hash__ = None  # type: ignore[assignment]
-
-    def __eq__(self, other: object) -> bool:
-        return self.lower() == str(other).lower()
-
-    def __ne__(self, other: object) -> bool:
-        return self.lower() != str(other).lower()
-
-    def __lt__(self, other: str) -> bool:
-        return self.lower() < str(other).lower()
-
-    def __gt__(self, other: str) -> bool:
-        return self.lower() > str(other).lower()
-
-    def __le__(self, other: str) -> bool:
-        return self.lower() <= str(other).lower()
-
-    def __ge__(self, other: str) -> bool:
-        return self.lower() >= str(other).lower()
 
 
 FUNCTIONS: dict[type[Expression], Callable[[Any], Any]] = {
@@ -61,7 +41,7 @@ FUNCTIONS: dict[type[Expression], Callable[[Any], Any]] = {
     exp.Upper: str.upper,
     exp.Lower: str.lower,
     exp.Neg: operator.neg,
-    exp.Collate: Caseless,
+    exp.Collate: Collated,
 }
 
 
@@ -200,7 +180,9 @@ def _same(a: Any, b: Any) -> bool:
 
 
 def _alike(a: Any, b: Any) -> tuple[Any, Any]:
-    """Numbers of two types are compared as floats if one is a float."""
+    """Numbers are compared as floats if one is a float, texts as a collation of one has it."""
+    if isinstance(a, Collated) or isinstance(b, Collated):
+        return a.lower(), b.lower()
     if isinstance(a, float) or isinstance(b, float):
         return float(a), float(b)
     return a, b

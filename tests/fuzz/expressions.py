@@ -1,15 +1,16 @@
 """Random expressions over named columns, as text with their kind.
 
-The kind "average" is that of a value which is only approximate: it is shown, never compared.
+The kind "average" is that of a value which is only approximate, and "shown" that of another one
+that is shown, but never compared.
 """
 
 import random
 from dataclasses import dataclass
 
-from fuzz.schemas import KINDS, NUMBERS, literal
+from fuzz.schemas import COLLATED, KINDS, NUMBERS, literal
 
-# Kinds of which equal values are the same; 0.0 and -0.0 are not.
-_ALIKE = {kind for kind in KINDS if kind != "double"}
+# Kinds of which equal values are the same; 0.0 and -0.0 are not, nor are "a" and "A".
+_ALIKE = {kind for kind in KINDS if kind not in ("double", COLLATED)}
 COMPARISONS = ("=", "=", "<>", "<", "<=", ">", ">=", "<=>")
 
 
@@ -43,6 +44,9 @@ class Expressions:
     def of(self, kind: str, depth: int) -> str:
         """Return an expression of a kind."""
         columns = [named.text for named in self._scope if named.kind == kind]
+        if kind == COLLATED:
+            # What becomes of a collation in an expression is for Spark to say.
+            return self._rng.choice(columns)
         choice = self._rng.random()
         if depth <= 0 or choice < 0.35:
             return self._rng.choice(columns) if columns else self.literal(kind)
@@ -105,7 +109,8 @@ class Expressions:
             return f"{named.text} BETWEEN {low} AND {high}"
         if choice < 0.72 and named.kind == "boolean":
             return named.text
-        right = self.of(named.kind, 1)
+        literally = named.kind == COLLATED and self._rng.random() < 0.5
+        right = self.literal(named.kind) if literally else self.of(named.kind, 1)
         return f"{self._collated(named)} {self._rng.choice(COMPARISONS)} {right}"
 
     def _collated(self, named: Named) -> str:
@@ -137,11 +142,13 @@ class Expressions:
         exact = self._exact()
         if exact and self._rng.random() < 0.65:
             named = self._rng.choice(exact)
-            return named.text, named.kind
+            if named.kind != COLLATED:
+                return named.text, named.kind
         if not exact or self._rng.random() < 0.1:
             return "coalesce(NULL, 'none')", "string"
         named = self._rng.choice(exact)
-        if self._rng.random() < 0.5:
+        # Of equal keys any one is shown.
+        if named.kind == COLLATED or self._rng.random() < 0.5:
             return f"{named.text} {self._rng.choice(COMPARISONS)} {self.literal(named.kind)}", (
                 "boolean"
             )
@@ -158,6 +165,8 @@ class Expressions:
         function = self._rng.choice((function, "min", "max"))
         numbers = [named for named in exact if named.kind in NUMBERS]
         needed = numbers if function in ("sum", "avg") else exact
+        if function in ("min", "max"):
+            needed = [named for named in exact if named.kind != COLLATED]
         if not needed or function.startswith("count("):
             text, kind = "count(1)" if function == "count(1)" else "count(*)", "bigint"
         elif function == "count_if":

@@ -9,8 +9,8 @@ from sqlglot import exp
 
 from fuzz.case import Case
 from fuzz.duck import Bag, canonical, nonzero
-from fuzz.evaluate import compiled, greatest, number
-from fuzz.schemas import Row
+from fuzz.evaluate import Collated, compiled, greatest, number
+from fuzz.schemas import COLLATED, Row
 from spark_dynamic.plan.expressions import used
 from spark_dynamic.plan.nodes import (
     Aggregate,
@@ -95,9 +95,10 @@ class Interpreter:
             current = self._case.tables[name].rows
             rows = [(1, row) for row in current]
             rows += changes if state is State.NEW else ()
+        kinds = list(self._case.tables[name].columns.values())
         bag: Bag = Counter()
         for weight, row in rows:
-            bag[tuple(row[place] for place in places)] += weight
+            bag[tuple(_typed(row[place], kinds[place]) for place in places)] += weight
         return nonzero(bag)
 
     def _join(self, plan: Join) -> Bag:
@@ -128,6 +129,11 @@ class Interpreter:
         return Counter(
             key + tuple(measure(rows) for measure in measures) for key, rows in groups.items()
         )
+
+
+def _typed(value: Any, kind: str) -> Any:
+    """Return a value that knows how it is compared."""
+    return Collated(value) if kind == COLLATED and value is not None else value
 
 
 def _value(expression: Expression, below: Plan) -> Value:

@@ -1,4 +1,4 @@
-"""Planted bugs: the fuzzer has to find every one of them.
+"""Bugs planted in the rules: the fuzzer has to find every one of them.
 
 Each mutant replaces one function of the engine by one that is wrong in a way that has
 happened, here or elsewhere.
@@ -12,7 +12,6 @@ from unittest import mock
 
 from sqlglot import exp
 
-from fuzz import check as checks
 from fuzz.applied import Applying
 from fuzz.case import random_case
 from fuzz.check import NotComparable, check
@@ -52,7 +51,7 @@ def planted(mutant: Mutant) -> Iterator[None]:
         yield
 
 
-def _patch(patches: ExitStack, owner: Any, name: str, value: Any) -> Any:
+def patch(patches: ExitStack, owner: Any, name: str, value: Any) -> Any:
     """Replace a function; return the right one."""
     right = getattr(owner, name)
     patches.enter_context(mock.patch.object(owner, name, value))
@@ -60,19 +59,19 @@ def _patch(patches: ExitStack, owner: Any, name: str, value: Any) -> Any:
 
 
 def equals_instead_of_not_distinct(patches: ExitStack) -> None:
-    """A group whose key is NULL is never found."""
+    """A group whose key is NULL is not looked for (`=` for `<=>`)."""
 
     def restrict(writer: Writer, plan: Restrict) -> Rows:
         rows = right(writer, plan)
         where = tuple(part.replace("IS NOT DISTINCT FROM", "=") for part in rows.where)
         return rows._replace(where=where)
 
-    right = _patch(patches, Writer, "_restrict", restrict)
+    right = patch(patches, Writer, "_restrict", restrict)
 
 
 def all_other_sides_new(patches: ExitStack) -> None:
     """What was inserted on both sides meets twice."""
-    _patch(patches, inner_join, "old", lambda plan, facts: plan)
+    patch(patches, inner_join, "old", lambda plan, facts: plan)
 
 
 def all_other_sides_old(patches: ExitStack) -> None:
@@ -82,7 +81,7 @@ def all_other_sides_old(patches: ExitStack) -> None:
         members = tuple(old(member, facts) for member in node.members)
         return right(replace(node, members=members), deltas, facts)
 
-    right = _patch(patches, differentiate, "inner_join", all_old)
+    right = patch(patches, differentiate, "inner_join", all_old)
 
 
 def last_term_dropped(patches: ExitStack) -> None:
@@ -92,7 +91,7 @@ def last_term_dropped(patches: ExitStack) -> None:
         delta = right(node, deltas, facts)
         return replace(delta, terms=delta.terms[:-1]) if isinstance(delta, Sum) else delta
 
-    right = _patch(patches, differentiate, "inner_join", dropped)
+    right = patch(patches, differentiate, "inner_join", dropped)
 
 
 def negate_without_negation(patches: ExitStack) -> None:
@@ -101,7 +100,7 @@ def negate_without_negation(patches: ExitStack) -> None:
     def select(writer: Writer, plan: Plan, factor: int, *order: Any) -> str:
         return right(writer, plan, abs(factor), *order)
 
-    right = _patch(patches, Writer, "_select", select)
+    right = patch(patches, Writer, "_select", select)
 
 
 def bounds_of_a_wrong_column(patches: ExitStack) -> None:
@@ -112,7 +111,7 @@ def bounds_of_a_wrong_column(patches: ExitStack) -> None:
         other = [column for column in member.columns if column not in passed]
         return dict.fromkeys(other[:1], next(iter(passed.values()))) if passed and other else {}
 
-    right = _patch(patches, inner_join, "_passed_on", wrong)
+    right = patch(patches, inner_join, "_passed_on", wrong)
 
 
 def bounds_too_narrow(patches: ExitStack) -> None:
@@ -122,7 +121,7 @@ def bounds_too_narrow(patches: ExitStack) -> None:
         passed = right(pairs, bounds, member)
         return {id: replace(bound, high=bound.low) for id, bound in passed.items()}
 
-    right = _patch(patches, inner_join, "_passed_on", narrow)
+    right = patch(patches, inner_join, "_passed_on", narrow)
 
 
 def union_branch_dropped(patches: ExitStack) -> None:
@@ -132,7 +131,7 @@ def union_branch_dropped(patches: ExitStack) -> None:
         delta = right(node, deltas)
         return delta.terms[0] if isinstance(delta, Sum) else delta
 
-    right = _patch(patches, differentiate, "union_all", first)
+    right = patch(patches, differentiate, "union_all", first)
 
 
 def union_types_forgotten(patches: ExitStack) -> None:
@@ -141,7 +140,7 @@ def union_types_forgotten(patches: ExitStack) -> None:
     def untyped(node: Any, deltas: Any) -> Any:
         return right(replace(node, types=()), deltas)
 
-    right = _patch(patches, differentiate, "union_all", untyped)
+    right = patch(patches, differentiate, "union_all", untyped)
 
 
 def scalar_aggregate_with_a_key(patches: ExitStack) -> None:
@@ -150,12 +149,7 @@ def scalar_aggregate_with_a_key(patches: ExitStack) -> None:
     def keyed(writer: Writer, plan: Aggregate, factor: int) -> str:
         return right(writer, plan, factor) + ("" if plan.keys else " HAVING count(*) > 0")
 
-    right = _patch(patches, Writer, "_aggregate", keyed)
-
-
-def insert_only_claimed_falsely(patches: ExitStack) -> None:
-    """Changes that delete are taken for inserts."""
-    _patch(patches, checks, "is_insert_only", lambda delta, facts: True)
+    right = patch(patches, Writer, "_aggregate", keyed)
 
 
 def weights_not_multiplied(patches: ExitStack) -> None:
@@ -165,12 +159,12 @@ def weights_not_multiplied(patches: ExitStack) -> None:
         rows = right(writer, plan)
         return rows._replace(weights=rows.weights[:1])
 
-    right = _patch(patches, Writer, "_join", unmultiplied)
+    right = patch(patches, Writer, "_join", unmultiplied)
 
 
 def filter_not_applied_to_the_delta(patches: ExitStack) -> None:
     """Changed rows come through whether or not they pass."""
-    _patch(patches, differentiate, "filter", lambda node, delta: delta)
+    patch(patches, differentiate, "filter", lambda node, delta: delta)
 
 
 def used_column_pruned(patches: ExitStack) -> None:
@@ -181,8 +175,8 @@ def used_column_pruned(patches: ExitStack) -> None:
             return Filter(right(plan.input, needed), plan.condition)
         return right(plan, needed)
 
-    right = _patch(patches, bind, "without_unused_columns", pruned)
-    _patch(patches, normalise, "without_unused_columns", pruned)
+    right = patch(patches, bind, "without_unused_columns", pruned)
+    patch(patches, normalise, "without_unused_columns", pruned)
 
 
 def unused_key_pruned(patches: ExitStack) -> None:
@@ -195,8 +189,8 @@ def unused_key_pruned(patches: ExitStack) -> None:
             )
         return right(plan, needed)
 
-    right = _patch(patches, bind, "without_unused_columns", pruned)
-    _patch(patches, normalise, "without_unused_columns", pruned)
+    right = patch(patches, bind, "without_unused_columns", pruned)
+    patch(patches, normalise, "without_unused_columns", pruned)
 
 
 def touched_keys_of_new_rows_only(patches: ExitStack) -> None:
@@ -206,7 +200,7 @@ def touched_keys_of_new_rows_only(patches: ExitStack) -> None:
         weight = exp.GT(this=column_of(write.WEIGHT), expression=exp.Literal.number(0))
         return right(node, Filter(delta, weight))
 
-    right = _patch(patches, aggregates, "touched_keys", inserted)
+    right = patch(patches, aggregates, "touched_keys", inserted)
 
 
 def old_groups_not_taken_away(patches: ExitStack) -> None:
@@ -216,12 +210,12 @@ def old_groups_not_taken_away(patches: ExitStack) -> None:
         found = right(node, delta, facts)
         return found.terms[0] if isinstance(found, Sum) else found
 
-    right = _patch(patches, differentiate, "aggregate", added)
+    right = patch(patches, differentiate, "aggregate", added)
 
 
 def projection_of_the_new_state(patches: ExitStack) -> None:
     """A projection hands on its input's rows instead of the changes."""
-    _patch(
+    patch(
         patches,
         differentiate,
         "project",
@@ -240,7 +234,6 @@ MUTANTS: tuple[Mutant, ...] = (
     union_branch_dropped,
     union_types_forgotten,
     scalar_aggregate_with_a_key,
-    insert_only_claimed_falsely,
     weights_not_multiplied,
     filter_not_applied_to_the_delta,
     used_column_pruned,

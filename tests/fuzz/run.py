@@ -62,7 +62,8 @@ def run(
 
 
 def describe(case: Case, duck: Applying) -> str:
-    """Return a failing case with its failure, ready to be put into a file."""
+    """Return a failing case with its failure; the JSON at its end is a file for `cases`."""
     failure = check(case, duck).failure
     kind, message = (failure.kind, failure.message) if failure else ("?", "")
-    return f"seed {case.seed}: {kind}\n{message}\n{case.to_json()}"
+    again = f"make fuzz-engine CASES=1 CHANGES=0 BUGS=0 SEED={case.seed}"
+    return f"seed {case.seed}: {kind} (the whole case: {again})\n{message}\n{case.to_json()}"

@@ -28,6 +28,11 @@ class Kind:
 # Python takes for a line break though SQL does not.
 ODD = ("a\n b", "'\\", '"\u00e9\u2028b', "\\n")
 
+# A text of which large and small letters are alike. No Delta table has such a column yet.
+COLLATED = "string collate UTF8_LCASE"
+# The plain ones come up more often, so that they meet.
+_TEXTS = ("", *("a", "b", "ab", "B") * 2, *ODD)
+
 # Doubles are small sums of powers of two: adding them up is exact in any order.
 KINDS = {
     kind.spark: kind
@@ -37,8 +42,7 @@ KINDS = {
         Kind(
             "decimal(10,2)", "DECIMAL(10,2)", tuple(map(Decimal, ("0.00", "1.00", "1.50", "-2")))
         ),
-        # The plain ones come up more often, so that they meet.
-        Kind("string", "VARCHAR", ("", *("a", "b", "ab", "B") * 2, *ODD)),
+        Kind("string", "VARCHAR", _TEXTS),
         Kind("boolean", "BOOLEAN", (True, False)),
         Kind("date", "DATE", tuple(datetime.date(2024, 2, day) for day in (27, 28, 29))),
         Kind(
@@ -47,9 +51,12 @@ KINDS = {
             tuple(datetime.datetime(2024, 2, 29, 23, 59, 59, micro) for micro in (0, 1, 999_999)),
         ),
         Kind("double", "DOUBLE", (0.0, -0.0, 1.5, -0.5, NAN)),
+        Kind(COLLATED, "VARCHAR COLLATE NOCASE", ("A", *_TEXTS)),
     )
 }
 NUMBERS = {"int", "bigint", "decimal(10,2)", "double"}
+# The kinds that a column of a Delta table can have.
+STORED = tuple(kind for kind in KINDS if kind != COLLATED)
 _NAMES = ("a", "b", "c", "d", "e")
 
 
@@ -75,8 +82,22 @@ def random_tables(rng: random.Random) -> dict[str, Table]:
     return tables
 
 
+def collated(rng: random.Random, tables: dict[str, Table]) -> dict[str, Table]:
+    """Return tables in which some texts have a collation."""
+    return {
+        name: Table(
+            {
+                column: COLLATED if kind == "string" and rng.random() < 0.3 else kind
+                for column, kind in table.columns.items()
+            },
+            table.rows,
+        )
+        for name, table in tables.items()
+    }
+
+
 def random_kind(rng: random.Random) -> str:
-    return rng.choice(("int", "int", *KINDS))
+    return rng.choice(("int", "int", *STORED))
 
 
 def random_row(rng: random.Random, columns: Mapping[str, str]) -> Row:
@@ -102,7 +123,7 @@ def literal(value: Any, kind: str) -> str:
     match kind:
         case _ if value is None:
             return "NULL"
-        case "string":
+        case _ if kind in ("string", COLLATED):
             escaped = value.replace("\\", "\\\\").replace("'", "\\'")
             return f"'{escaped}'"
         case "date":

@@ -6,6 +6,8 @@
 import os
 import random
 import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,11 +16,11 @@ from fuzz.applied import Applying
 from fuzz.batches import Batch, random_batch
 from fuzz.case import SCHEMA, Case
 from fuzz.check import RULES, check
-from fuzz.duck import Duck
-from fuzz.schemas import Table, random_row
+from fuzz.duck import Duck, added, duck_sql
+from fuzz.schemas import Row, Table, random_row
 
 from spark_dynamic.delta.differentiate import differentiate
-from spark_dynamic.delta.facts import Bounds, Changes, Facts
+from spark_dynamic.delta.facts import Bounds, Changes, Facts, Range
 from spark_dynamic.names import TableName
 from spark_dynamic.plan.nodes import Plan, Query, State
 from spark_dynamic.plan.types import with_union_types
@@ -33,6 +35,8 @@ ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "tests" / "fixtures" / "delta"
 HELPERS = {"__init__", "analysis", "differentiate", "facts", "states"}
 SPARK_TYPES = {"INTEGER": "int", "VARCHAR": "string"}
+# On both sides of all bounds that fixtures name.
+NUMBERS = range(12)
 
 
 @dataclass(frozen=True)
@@ -57,10 +61,11 @@ class Fixture:
     def facts(self) -> Facts:
         facts = {}
         for name, known in re.findall(r"(\w+)(?: \(([^()]*)\))?(?:, |$)", self.changed):
-            bounds = re.findall(r"(\w+) (\d+)\.\.(\d+)", known)
+            ranges = re.findall(r"(?:, |^)(vacant )?(\w+) (\d+)\.\.(\d+)", known)
             facts[TableName(SCHEMA, name)] = Changes(
                 "insert_only" in known,
-                {column: Bounds(int(low), int(high)) for column, low, high in bounds},
+                {column: Bounds(int(a), int(b)) for empty, column, a, b in ranges if not empty},
+                vacant=frozenset(Range(*found) for empty, *found in ranges if empty),
             )
         return facts
 
@@ -115,17 +120,50 @@ def delta_sql(fixture: Fixture, duck: Duck) -> str:
 
 
 def random_case(fixture: Fixture, seed: int) -> Case:
-    """Random rows, and random changes of the tables that change."""
+    """Random rows, and random changes of the tables that change; both as the facts say."""
     rng = random.Random(seed)
-    tables = {
-        name: Table(columns, tuple(random_row(rng, columns) for _ in range(rng.randint(0, 8))))
-        for name, columns in fixture.tables().items()
-    }
+    facts = fixture.facts()
+    values = NUMBERS if any(known.bounds for known in facts.values()) else ()
+    tables = {}
+    for name, columns in fixture.tables().items():
+        rows = [_row(rng, columns, values) for _ in range(rng.randint(0, 8))]
+        for vacant in facts.get(TableName(SCHEMA, name), Changes()).vacant:
+            place, taken = list(columns).index(vacant.column), _range(vacant)
+            rows = [row for row in rows if row[place] not in taken]
+        tables[name] = Table(columns, tuple(rows))
     batches: dict[str, Batch] = {}
-    for table, known in fixture.facts().items():
+    for table, known in facts.items():
+        if known.bounds:
+            batches[table.name] = _bounded(rng, tables[table.name], known)
         while table.name not in batches or known.insert_only > batches[table.name].insert_only:
             batches[table.name] = random_batch(rng, tables[table.name])
     return Case(seed, tables, batches, fixture.query)
+
+
+def _row(rng: random.Random, columns: Mapping[str, str], numbers: Sequence[int]) -> Row:
+    """Return a row; with numbers from a list, if there is one."""
+    row = random_row(rng, columns)
+    kinds = columns.values()
+    return tuple(
+        rng.choice(numbers) if numbers and kind == "int" and value is not None else value
+        for value, kind in zip(row, kinds, strict=True)
+    )
+
+
+def _range(vacant: Range) -> range:
+    return range(int(vacant.low), int(vacant.high) + 1)
+
+
+def _bounded(rng: random.Random, table: Table, known: Changes) -> Batch:
+    """Return inserts that reach from the lower bound of each column to the upper one."""
+    assert known.insert_only
+    rows = [list(_row(rng, table.columns, NUMBERS)) for _ in range(rng.randint(2, 4))]
+    for column, bounds in known.bounds.items():
+        between = [rng.randint(bounds.low, bounds.high) for _ in rows[2:]]
+        values = rng.sample([bounds.low, bounds.high, *between], len(rows))
+        for row, value in zip(rows, values, strict=True):
+            row[list(table.columns).index(column)] = value
+    return Batch(tuple((1, tuple(row)) for row in rows), True, tuple(known.bounds))
 
 
 def test_every_delta_is_as_written_down() -> None:
@@ -147,6 +185,21 @@ def test_every_delta_makes_the_new_result_of_the_old(fixture: Fixture) -> None:
         outcome = check(random_case(fixture, seed), duck, apply=seed == 0)
         assert outcome.failure is None, outcome.failure
         assert not outcome.refused
+
+
+@pytest.mark.parametrize("fixture", SUPPORTED, ids=lambda f: f"{f.rule}: {f.title}")
+def test_every_delta_is_right_as_it_is_written(fixture: Fixture) -> None:
+    """The text itself is run; the bounds in it are those of the rows."""
+    duck, columns = Duck(), fixture.bound().columns
+    delta = re.sub(r"\bFROM (\w+)_(old|new|delta)\b", r"FROM \2.\1", fixture.expected)
+    for seed in range(25):
+        case = random_case(fixture, seed)
+        facts = case.facts()
+        assert all(facts[t].bounds == c.bounds for t, c in fixture.facts().items() if c.bounds)
+        duck.load(case)
+        old, new = (duck.text(duck_sql(case.sql), state)[0] for state in (State.OLD, State.NEW))
+        change = duck.weighted(duck_sql(delta), columns)[0] if delta else Counter()
+        assert added(old, change) == new, case.to_json()
 
 
 @pytest.mark.parametrize("fixture", SUPPORTED, ids=lambda f: f"{f.rule}: {f.title}")

@@ -1,7 +1,7 @@
 """What is only added often has keys that are new, too: then no old version is read."""
 
 import pytest
-from fuzz.applied import Applied, Applying
+from fuzz.applied import Applied, Watched
 from fuzz.batches import Batch
 from fuzz.case import Case
 from fuzz.duck import duck_sql
@@ -11,18 +11,6 @@ from spark_dynamic.plan.nodes import State
 
 SEED = 4
 JOINED = "SELECT o.k, l.v FROM orders AS o JOIN lines AS l ON o.k = l.k"
-
-
-class Watched(Applying):
-    """Remembers the statements that write."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.written: list[str] = []
-
-    def execute(self, sql: str) -> None:
-        self.written.append(sql)
-        super().execute(sql)
 
 
 def added(*rows: Row) -> Batch:

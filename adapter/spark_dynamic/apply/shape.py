@@ -21,6 +21,7 @@ from spark_dynamic.support import NotIncremental
 
 # Types of which Delta stores no column, nor a struct with a field; before a colon it is a name.
 _NOT_STORED = re.compile(r"\b(interval|void|collate)\b(?!:)|\btime\(")
+_COLLATED = re.compile(r"\bcollate\b(?!:)")
 # Types in which groups are not found again: Spark groups by maps, but does not compare them.
 _NOT_COMPARED = re.compile(r"\bmap<")
 
@@ -89,6 +90,17 @@ def _adds_exactly(type: str) -> bool:
     These are exact below 2^53, which a few numbers of the largest type may exceed.
     """
     return is_whole(type) and type != "bigint"
+
+
+def check_collations(query: Query, types: Mapping[str, MeasureType]) -> None:
+    """Refuse groups and extremes of texts with a collation, also below other operators.
+
+    Of equal texts any one is shown: computed again, a row might not be found again.
+    """
+    for node in walk(query.plan):
+        for id in node.columns if isinstance(node, Aggregate) else ():
+            if _COLLATED.search(types[id].result):
+                raise NotIncremental("TYPE_NOT_STORED", types[id].result)
 
 
 def check_stored(shape: GroupShape, types: Mapping[str, MeasureType]) -> None:

@@ -199,7 +199,8 @@ def bounds_of(delta: Plan, facts: Facts) -> dict[str, Bounds]:
 def _around(every: list[dict[str, Bounds]]) -> dict[str, Bounds]:
     """Return bounds that hold for the rows of all terms."""
     found = {}
-    for id in set.intersection(*(set(bounds) for bounds in every)):
+    # Sorted, so that a statement is the same text whichever process writes it.
+    for id in sorted(set.intersection(*(set(bounds) for bounds in every))):
         ends = [end for bounds in every for end in (bounds[id].low, bounds[id].high)]
         # A column may have its bounds from a date in one term and from a timestamp in another.
         if len({type(end) for end in ends}) == 1:

@@ -6,7 +6,13 @@ from typing import Any
 
 from spark_dynamic.apply.groups import Groups
 from spark_dynamic.apply.rows import Rows
-from spark_dynamic.apply.shape import GroupShape, check_floats, check_stored, group_shape
+from spark_dynamic.apply.shape import (
+    GroupShape,
+    check_collations,
+    check_floats,
+    check_stored,
+    group_shape,
+)
 from spark_dynamic.apply.storage import stored_columns
 from spark_dynamic.catalog import describe_queries, describe_query
 from spark_dynamic.frontier.record import StoredColumn, Verdict
@@ -95,6 +101,7 @@ def maintain(
     _check_result(query, [found.type for found in ours], columns)
     measures = measure_types(nodes, types)
     check_floats(query, measures)
+    check_collations(query, measures)
     shape = _in_order(group_shape(query), query)
     if shape:
         check_stored(shape, measures)

@@ -84,6 +84,8 @@ def test_what_is_not_incremental_says_why(shop: SparkShop) -> None:
         "select count(*) as n from t group by make_dt_interval(a)": "TYPE_NOT_STORED",
         "select m, count(*) as n from t group by m": "TYPE_NOT_STORED",
         "select count(*) as n from t group by s collate unicode_ci": "TYPE_NOT_STORED",
+        "select cast(x.k as string) as k, x.n from (select s collate unicode_ci as k, "
+        "count(*) as n from t group by 1) x join t y on y.a = x.n": "TYPE_NOT_STORED",
         "select s, avg(n) as mean from t group by s having avg(n) > 1": "FLOAT_DECIDES",
         "select a, row_number() over (order by a) as r from t": "WINDOW_FUNCTION",
         "select a from t where a in (select a from t)": "SUBQUERY",

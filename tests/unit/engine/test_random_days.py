@@ -7,6 +7,8 @@ import pytest
 from fake_delta import DeltaTable
 from fake_shop import Shop, small_shop
 from fake_warehouse import FakeWarehouse, Killed, OtherTable
+from fuzz.commit_mutants import COMMIT_MUTANTS
+from fuzz.mutants import Mutant, planted
 
 from spark_dynamic.errors import EngineError
 from spark_dynamic.frontier.history import records
@@ -202,3 +204,10 @@ def check(seed: int, steps: int = 12) -> None:
 @pytest.mark.parametrize("seed", range(6))
 def test_a_random_day(seed: int) -> None:
     check(seed)
+
+
+@pytest.mark.parametrize("mutant", COMMIT_MUTANTS, ids=lambda mutant: mutant.__name__)
+def test_a_random_day_shows_a_bug_in_the_commit(mutant: Mutant) -> None:
+    with planted(mutant), pytest.raises(AssertionError):
+        for seed in range(6):
+            check(seed)
