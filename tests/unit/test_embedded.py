@@ -120,6 +120,8 @@ def test_a_profile_of_two_lines_is_an_embedded_session_with_fixed_result_setting
     credentials = SparkDynamicCredentials.from_dict({"schema": "s"})
     assert credentials.method == "session"
     assert credentials.server_side_parameters.items() >= RESULT_SETTINGS.items()
+    # Whatever the cluster says, history with gaps is no history.
+    assert credentials.server_side_parameters["spark.sql.files.ignoreMissingFiles"] == "false"
 
 
 def test_the_profile_decides_about_ansi_and_time_zone_as_yaml_writes_them() -> None:
