@@ -12,6 +12,16 @@ _CAUSED_BY: Final = "\nCaused by: "
 # What Delta says of rows that break a constraint: those that are written, those that are there.
 _BROKEN: Final = ("DELTA_VIOLATE_CONSTRAINT", "DELTA_NEW_CHECK_CONSTRAINT_VIOLATION")
 
+# What is said of a version of which VACUUM, or the cleaning of the log, has removed something.
+_GONE: Final = (
+    "FAILED_READ_FILE.FILE_NOT_EXIST",
+    "FileNotFoundException",
+    "DELTA_FILE_NOT_FOUND",
+    "DELTA_VERSION_NOT_FOUND",
+    "DELTA_TRUNCATED_TRANSACTION_LOG",
+    "DELTA_UNSUPPORTED_TIME_TRAVEL_BEYOND_DELETED_FILE_RETENTION",
+)
+
 
 class EngineError(Exception):
     """A refresh that cannot go on. The text is `CODE: sentence`, and what to do about it."""
@@ -89,3 +99,8 @@ class WarehouseError(Exception):
         """Tell whether rows break a constraint of the table."""
         # What fails in a task comes wrapped into another error.
         return any(name in str(self) for name in _BROKEN)
+
+    @property
+    def misses_history(self) -> bool:
+        """Tell whether something was to be read that is no longer kept."""
+        return any(name in str(self) for name in _GONE)

@@ -121,6 +121,8 @@ def test_a_profile_of_two_lines_is_an_embedded_session_with_fixed_result_setting
     credentials = SparkDynamicCredentials.from_dict({"schema": "s"})
     assert credentials.method == "session"
     assert credentials.server_side_parameters.items() >= RESULT_SETTINGS.items()
+    # Whatever the cluster says, history with gaps is no history.
+    assert credentials.server_side_parameters["spark.sql.files.ignoreMissingFiles"] == "false"
 
 
 def test_a_setting_under_which_texts_mean_something_else_is_refused() -> None:

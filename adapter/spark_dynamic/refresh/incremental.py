@@ -154,7 +154,7 @@ class _Refresh:
         plan = self._work.maintenance.plan
         facts = facts_of(plan, self._work.intervals)
         delta = differentiate(plan, facts)
-        if delta is not None and any(isinstance(node, Join | Aggregate) for node in walk(delta)):
+        if delta is not None and (_combines(delta) or _repeats_changes(delta)):
             facts = self._read_changes(facts)
             delta = differentiate(plan, facts)
         if delta is None:
@@ -347,6 +347,16 @@ class _Refresh:
 
 def _has_extremes(target: Rows | Groups) -> bool:
     return isinstance(target, Groups) and bool(target.extremes)
+
+
+def _combines(delta: Plan) -> bool:
+    return any(isinstance(node, Join | Aggregate) for node in walk(delta))
+
+
+def _repeats_changes(delta: Plan) -> bool:
+    """Tell whether the changes of a source stand in a delta twice."""
+    read = [scan.table for scan in scans(delta) if scan.state is State.DELTA]
+    return len(set(read)) < len(read)
 
 
 def _reads_old(delta: Plan) -> bool:

@@ -233,9 +233,12 @@ def changes_in_place(request: Request, cycle: Cycle, warehouse: Warehouse) -> tu
 def is_covered(
     cut: Cut | Waiting, record: Record | None, cycle: Cycle, warehouse: Warehouse
 ) -> bool:
-    """Tell whether the stored table is already newer than this cut in any source."""
+    """Tell whether the stored table is already newer than this cut in any source.
+
+    Where a later run has taken the upstreams further, there is no cut for this one any more.
+    """
     if record is None or isinstance(cut, Waiting):
-        return False
+        return record is not None and record.data_timestamp > cycle.data_timestamp
     return any(
         cut.pins[pin.table].log == pin.log
         and cut.pins[pin.table].version < pin.version

@@ -43,8 +43,8 @@ Planner = Callable[[Request, Cycle, Warehouse], Plan]
 _ATTEMPTS = 5
 # More than as many builds as may fail in a row, each of which may leave a directory.
 _NUMBERS = 20
-# A directory left behind by a build that was killed: the next number is free.
 _NO_FEED = ("DELTA_MISSING_CHANGE_DATA", "DELTA_CHANGE_DATA_FEED", "DELTA_CHANGE_TABLE_FEED")
+# A directory left behind by a build that was killed: the next number is free.
 _LEFT_OVER = ("DELTA_CREATE_TABLE_WITH_NON_EMPTY_LOCATION", "LOCATION_ALREADY_EXISTS")
 
 
@@ -155,9 +155,10 @@ def _apply_changes(outcome: Outcome, cycle: Cycle, warehouse: Warehouse) -> bool
     try:
         return _apply_work(outcome, work_of(outcome.plan, cycle, warehouse), cycle, warehouse)
     except WarehouseError as error:
-        if not error.condition.startswith(_NO_FEED):
+        if not _lacks_feed(error):
             raise
-    # The change feed does not reach back that far, or not across a change of columns.
+    # The change feed does not reach back that far, not across a change of columns, or VACUUM was
+    # there. What both versions are made of may be there all the same.
     work = work_of(outcome.plan, cycle, warehouse)
     rewritten = {t: replace(i, kind=Kind.REWRITE) for t, i in work.intervals.items()}
     return _apply_work(outcome, replace(work, intervals=rewritten), cycle, warehouse)
@@ -180,8 +181,10 @@ def _apply_work(outcome: Outcome, work: Work, cycle: Cycle, warehouse: Warehouse
             # A full refresh would bring the same rows.
             raise
         has_feed = any(interval.kind is not Kind.REWRITE for interval in work.intervals.values())
-        if isinstance(error, WarehouseError) and error.condition.startswith(_NO_FEED) and has_feed:
+        if isinstance(error, WarehouseError) and _lacks_feed(error) and has_feed:
             raise
+        if isinstance(error, WarehouseError) and error.misses_history:
+            error = _history_lost(work, error)
         if plan.request.config.refresh_mode is not RefreshMode.AUTO:
             if isinstance(error, NotIncremental):
                 raise refused(error.reason) from error
@@ -192,6 +195,18 @@ def _apply_work(outcome: Outcome, work: Work, cycle: Cycle, warehouse: Warehouse
         outcome.plan = as_full(plan, why, warehouse)
         return _attempt(outcome, cycle, warehouse)
     return _read_back(outcome, cycle, warehouse, attempt) and _is_right(outcome, cycle, warehouse)
+
+
+def _lacks_feed(error: WarehouseError) -> bool:
+    return error.condition.startswith(_NO_FEED) or error.misses_history
+
+
+def _history_lost(work: Work, error: WarehouseError) -> NotIncremental:
+    """Return that history is lost; which table a missing file was of, Spark does not tell."""
+    tables = work.beyond_travel or work.intervals.keys()
+    lost = NotIncremental("HISTORY_LOST", ", ".join(sorted(map(str, tables))))
+    lost.__cause__ = error
+    return lost
 
 
 def foresee(plan: Plan, cycle: Cycle, warehouse: Warehouse) -> Plan:

@@ -7,6 +7,11 @@ from dbt.tests.util import write_file
 from pyspark.sql import SparkSession
 from tests.functional.refreshes import actions, dbt, history, rows
 
+from dbt.adapters.spark_dynamic import dynamic_tables
+from spark_dynamic.errors import WarehouseError
+from spark_dynamic.refresh.cycle import Cycle
+from spark_dynamic.refresh.run import run_plan
+
 CHAIN = {
     "staged.sql": "{{ config(materialized='table') }} select id, upper(name) as name "
     "from {{ ref('people') }}",
@@ -82,10 +87,8 @@ class TestChain:
 
 
 INCREMENTAL = "{{ config(materialized='dynamic_table', refresh_mode='incremental') }}"
-NEWEST = (
-    "select max(case side when 'a' then n end), max(case side when 'b' then n end) "
-    "from {{schema}}.d__dyn {}"
-)
+NEWEST = "select max(a), max(b) from {{schema}}.d__dyn {}"
+TABLES = ("table_a", "table_b")
 
 
 class TestConsistentCut:
@@ -95,31 +98,33 @@ class TestConsistentCut:
     def models(self):
         return {
             "u.sql": f"{INCREMENTAL} select n from {{{{ target.schema }}}}.table_a",
-            "d.sql": f"{INCREMENTAL} select 'a' as side, n from {{{{ ref('u') }}}} "
-            "union all select 'b' as side, n from {{ target.schema }}.table_b",
+            "d.sql": f"{INCREMENTAL} select u.n as a, b.n as b from {{{{ ref('u') }}}} u "
+            "join {{ target.schema }}.table_b b on b.n % 2 = u.n % 2",
         }
 
+    def commit(self, project, n):
+        for table in TABLES:
+            project.run_sql(f"insert into {{schema}}.{table} values ({n})")
+
     def test_pins_hold_for_the_whole_cycle(self, project):
-        for table in ("table_a", "table_b"):
+        for table in TABLES:
             project.run_sql(
                 f"create table {{schema}}.{table} using delta tblproperties "
                 "('delta.enableChangeDataFeed' = 'true') as select 0 as n"
             )
         dbt("run")
         for n in (1, 2):
-            for table in ("table_a", "table_b"):
-                project.run_sql(f"insert into {{schema}}.{table} values ({n})")
+            self.commit(project, n)
             # Between the two models, time passes and both tables go on.
             dbt("run", "--select", "u")
-            for table in ("table_a", "table_b"):
-                project.run_sql(f"insert into {{schema}}.{table} values ({10 * n})")
+            self.commit(project, 10 * n)
             dbt("run", "--select", "d")
             newest = n if n == 1 else 10
             assert rows(project, NEWEST.format("")) == [(newest, newest)]
 
     def test_no_version_mixes_cuts_while_a_writer_goes_on(self, project):
         with Writer(project.test_schema):
-            for _ in range(3):
+            for _ in range(6):
                 assert actions(dbt("run")) == dict.fromkeys("ud", "INCREMENTAL")
         seen = set()
         for commit in history(project, "d__dyn"):
@@ -128,7 +133,59 @@ class TestConsistentCut:
             assert b <= a, (version, a, b)
             seen.add(a)
         # It was refreshed while the writer was at work, each time with something new.
-        assert len([a for a in seen if a > 100]) >= 2, seen
+        assert len([a for a in seen if a > 100]) >= 6, seen
+
+    def test_a_retry_brings_a_table_to_the_cut_of_its_upstream(self, project, monkeypatch):
+        self.commit(project, 10_000)
+
+        def without_d(plan, *arguments, **more):
+            if plan.request.view.name == "d":
+                raise WarehouseError("", "The cluster went away.")
+            return run_plan(plan, *arguments, **more)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(dynamic_tables, "run_plan", without_d)
+            failed = dbt("run", expect_pass=False)
+        assert actions(failed) == {"u": "INCREMENTAL"}
+        assert "QUERY_FAILED: The cluster went away." in failed["d"].message
+
+        # Both tables have gone on when somebody tries again, and again.
+        self.commit(project, 20_000)
+        retried = dbt("retry")
+        assert actions(retried) == {"d": "INCREMENTAL"}
+        moments = [run.adapter_response["data_timestamp"] for run in (failed["u"], retried["d"])]
+        assert moments[0] == moments[1]
+        assert rows(project, NEWEST.format("")) == [(10_000, 10_000)]
+        assert actions(dbt("run", "--select", "d")) == {"d": "WAITING"}
+        assert actions(dbt("run")) == dict.fromkeys("ud", "INCREMENTAL")
+        assert rows(project, NEWEST.format("")) == [(20_000, 20_000)]
+
+    def test_a_run_that_another_one_overtakes_writes_nothing(self, project, monkeypatch):
+        plan_refresh, schema, requests = dynamic_tables.plan_refresh, project.test_schema, {}
+
+        def noted(request, cycle, warehouse):
+            requests[request.view.name] = request
+            return plan_refresh(request, cycle, warehouse)
+
+        def overtaken(request, cycle, warehouse):
+            if request.view.name == "u":
+                # Another run begins later than this one, and ends before it has planned anything.
+                for table in TABLES:
+                    warehouse.execute(f"insert into {schema}.{table} values (50000)")
+                later = Cycle("another run", warehouse.now(), cycle.known)
+                for each in requests.values():
+                    run_plan(plan_refresh(each, later, warehouse), later, warehouse)
+            return plan_refresh(request, cycle, warehouse)
+
+        for n, planned, action in ((30_000, noted, "INCREMENTAL"), (40_000, overtaken, "COVERED")):
+            self.commit(project, n)
+            with monkeypatch.context() as patch:
+                patch.setattr(dynamic_tables, "plan_refresh", planned)
+                results = dbt("run")
+            assert actions(results) == dict.fromkeys("ud", action)
+        assert {results[name].message for name in "ud"} == {"COVERED"}
+        assert rows(project, NEWEST.format("")) == [(50_000, 50_000)]
+        assert actions(dbt("run")) == dict.fromkeys("ud", "NO_DATA")
 
 
 class Writer:
@@ -155,7 +212,7 @@ class Writer:
         try:
             while not self._stop.is_set():
                 n += 1
-                for table in ("table_a", "table_b"):
+                for table in TABLES:
                     session.sql(f"insert into {self._schema}.{table} values ({n})")
         except Exception as error:
             self._error = error

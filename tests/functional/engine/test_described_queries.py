@@ -9,7 +9,8 @@ QUERIES = (
     # The same names in all of them, and twice in one.
     "select k, v, v as v from a",
     "with b as (select k as q0, sum(v) as v from a group by k) select * from b order by v limit 1",
-    "select named_struct('k', array(k)) as k, cast(v as decimal(12, 3)) / 7 as v from a -- k",
+    "select named_struct('k', k, 'v', array(v)) as k, "
+    "cast(v as decimal(12, 3)) / 7 as v from a -- k",
     "select 1 as k union all select 2.5",
 )
 

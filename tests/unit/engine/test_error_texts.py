@@ -47,6 +47,25 @@ def test_the_condition_is_the_one_that_spark_names_first() -> None:
 
 
 @pytest.mark.parametrize(
+    ("message", "is_gone"),
+    [
+        (
+            "[FAILED_READ_FILE.FILE_NOT_EXIST] Encountered error while reading file x.parquet.",
+            True,
+        ),
+        # A deletion vector; the error has no name of its own.
+        ("Job aborted: java.io.FileNotFoundException: File deletion_vector.bin ...", True),
+        ("[DELTA_UNSUPPORTED_TIME_TRAVEL_BEYOND_DELETED_FILE_RETENTION_DURATION] Old.", True),
+        ("[DELTA_VERSION_NOT_FOUND] Cannot time travel Delta table to version 1.", True),
+        ("[TABLE_OR_VIEW_NOT_FOUND] The table or view `x` cannot be found.", False),
+        (DIVISION, False),
+    ],
+)
+def test_what_is_no_longer_kept_is_told_from_other_errors(message: str, is_gone: bool) -> None:
+    assert WarehouseError.of(message).misses_history is is_gone
+
+
+@pytest.mark.parametrize(
     ("error", "code", "reason"),
     [
         (EngineError("X", "No."), "X", "X: No."),

@@ -62,3 +62,14 @@ def test_sums_that_would_be_rounded_are_computed_again(
 ) -> None:
     target = groups("select a, sum(b) as s from t group by a", type, result)
     assert target.always_recomputed is is_recomputed
+
+
+def test_files_of_the_storage_are_skipped_by_the_bounds_of_changed_keys() -> None:
+    target = groups("select a, b, max(a) as m from t group by a, b")
+    bounds = {target.keys[id]: ("1", "9") for id in target.keys}
+    between = [f"`{name}` BETWEEN 1 AND 9" for name in bounds]
+    assert len(between) == 2
+    condition = target.merge(STORAGE, "changes", "", bounds).split("\nON ")[1].split("\n")[0]
+    assert condition.endswith(" AND ".join(f"t.{each}" for each in between))
+    # The same rows are looked at for extremes that left.
+    assert f"WHERE true AND {' AND '.join(between)})" in target.stale(STORAGE, 7, "c", bounds)

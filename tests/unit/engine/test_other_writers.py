@@ -12,6 +12,7 @@ from spark_dynamic.refresh.plan import plan_refresh
 from spark_dynamic.refresh.run import Outcome, run_plan
 
 TOTALS = "select customer, sum(amount) as total from shop.orders group by customer"
+BIG = "select customer, total from shop.totals where total > 10"
 OVERWRITE = "INSERT OVERWRITE TABLE `shop`.`totals__dyn`"
 
 
@@ -98,6 +99,23 @@ def test_a_refresh_at_an_older_cut_is_covered() -> None:
     assert said(shop.refresh("totals")) == "COVERED"
     assert shop.is_right("totals")
     assert len(records(shop.storage("totals").commits)) == 2
+
+
+def test_a_reader_whose_upstream_a_later_run_has_taken_further_is_covered() -> None:
+    shop = small_shop(totals=TOTALS, big=BIG)
+    shop.run()
+    shop.spark.write("shop.orders").append((4, 20, 90))
+    overtaken = shop.open_cycle()
+    assert said(shop.refresh("totals", overtaken)) == "FULL/LIMIT"
+    shop.spark.write("shop.orders").append((5, 20, 900))
+    shop.run()
+    written = len(shop.storage("big").commits)
+    assert said(shop.refresh("big", overtaken)) == "COVERED"
+    assert len(shop.storage("big").commits) == written
+    assert shop.is_right("big")
+    # It waits only for what the later run has not brought either.
+    shop.spark.write("shop.orders").append((6, 20, 9000))
+    assert shop.run("big") == {"big": "WAITING/shop.totals"}
 
 
 @pytest.mark.parametrize(

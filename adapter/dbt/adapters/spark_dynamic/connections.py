@@ -47,6 +47,9 @@ _READ_OLD_VERSIONS = {
 # a GROUP BY or EXCEPT ALL above sees each branch alone: wrong rows.
 _RIGHT_UNIONS = {"spark.sql.unionOutputPartitioning": "false"}
 
+# Read without the files that VACUUM has removed, history would look as if less had happened.
+_MISS_FILES = {"spark.sql.files.ignoreMissingFiles": "false"}
+
 # With it, a backslash in a text is a backslash: no text of ours would be read as it is meant.
 _OTHER_TEXTS = "spark.sql.parser.escapedStringLiterals"
 
@@ -74,7 +77,7 @@ class SparkDynamicCredentials(SparkCredentials):
                 "server_side_parameters."
             )
         # dbt-spark switches ANSI off here whatever the profile says.
-        ours = RESULT_SETTINGS | _READ_OLD_VERSIONS | _RIGHT_UNIONS
+        ours = RESULT_SETTINGS | _READ_OLD_VERSIONS | _RIGHT_UNIONS | _MISS_FILES
         self.server_side_parameters = {**ours, **chosen}
 
     @property
