@@ -101,11 +101,12 @@ class StateRow:
     jobs: int | None = None
     error: str | None = None
     shape: str | None = None
-    # No columns, but for the summary: which model was refreshed, what its table is right for, and
-    # how long it waited in its cycle.
+    # No columns, but for the summary: which model was refreshed, what its table is right for, how
+    # long it waited in its cycle, and whether its sources had only been added to.
     marks: Marks | None = None
     settled: Settled | None = None
     waited: timedelta | None = None
+    inserts_only: bool = False
 
     @property
     def event(self) -> Event:
@@ -117,6 +118,7 @@ class StateRow:
             data_timestamp=self.data_timestamp,
             succeeded=self.state == "SUCCEEDED",
             waited=self.waited,
+            inserts_only=self.inserts_only,
         )
         return Event(self.relation, refresh, self.marks, self.settled)
 

@@ -7,8 +7,10 @@ table's own refreshes tell, once there was one of either kind.
 """
 
 from collections.abc import Mapping
+from datetime import timedelta
+from typing import NamedTuple, Self
 
-from spark_dynamic.changes.interval import Interval
+from spark_dynamic.changes.interval import Interval, Kind
 from spark_dynamic.names import TableName
 from spark_dynamic.refresh.cycle import Cycle
 from spark_dynamic.refresh.sources import rows_touched
@@ -25,21 +27,20 @@ LARGE = 0.25
 # that is small for its readers.
 MARGIN = 1.1
 # So many incremental refreshes tell how long they take: those in a cold JVM say little.
-TRIES = 3
+TRIES = 2
 # After so many full refreshes the incremental one is tried again: tables grow.
 PATIENCE = 10
 
 
-def slower_so_far(known: Known) -> Reason | None:
+def slower_so_far(known: Known, inserts_only: bool) -> Reason | None:
     """Return that incremental refreshes took longer than full ones, if they did.
 
-    The quickest of the last few of either kind is compared: the first ones of a process are slow.
+    The quickest of the last few of a kind is compared: the first ones of a process are slow.
     """
-    if not _is_compared(known) or known.fulls_in_a_row >= PATIENCE:
+    times = _Times.of(known, inserts_only)
+    if times is None or known.fulls_in_a_row >= PATIENCE:
         return None
-    if min(known.incrementals) <= MARGIN * min(known.fulls):
-        return None
-    return reason("CHEAPER", _times(known))
+    return reason("CHEAPER", str(times)) if times.incremental > MARGIN * times.full else None
 
 
 def cheaper_full(
@@ -76,19 +77,36 @@ def cheaper_changes(
             found.append(f"{touched[table]} of {rows} rows of {table} changed")
         else:
             found.append(f"{table}, with {rows} rows, has {interval.what}")
-    if _is_compared(known):
-        found.append(_times(known))
+    if times := _Times.of(known, is_inserts_only(intervals)):
+        found.append(str(times))
         if known.fulls_in_a_row >= PATIENCE:
             found.append(f"after {known.fulls_in_a_row} full ones in a row it is tried again")
     return reason("CHANGES_CHEAPER", "; ".join(found) or "no row of the sources changed")
 
 
-def _is_compared(known: Known) -> bool:
-    return bool(known.fulls) and len(known.incrementals) >= TRIES
+def is_inserts_only(intervals: Mapping[TableName, Interval]) -> bool:
+    """Tell whether the sources were only added to."""
+    return all(interval.kind is Kind.INSERTS for interval in intervals.values())
 
 
-def _times(known: Known) -> str:
-    incremental, full = (min(spans).total_seconds() for spans in (known.incrementals, known.fulls))
-    return (
-        f"the last incremental refreshes took {incremental:.1f} s, the last full ones {full:.1f} s"
-    )
+class _Times(NamedTuple):
+    """How long refreshes of both kinds took."""
+
+    incremental: timedelta
+    full: timedelta
+    inserts_only: bool
+
+    @classmethod
+    def of(cls, known: Known, inserts_only: bool) -> Self | None:
+        """Return what can be compared; None if nothing can be yet."""
+        incremental = known.quickest_incremental(inserts_only, TRIES)
+        full = known.quickest_full
+        return cls(incremental, full, inserts_only) if incremental and full else None
+
+    def __str__(self) -> str:
+        of = " of inserts" if self.inserts_only else ""
+        incremental, full = self.incremental.total_seconds(), self.full.total_seconds()
+        return (
+            f"the last incremental refreshes{of} took {incremental:.1f} s, "
+            f"the last full ones {full:.1f} s"
+        )

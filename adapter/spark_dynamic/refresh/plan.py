@@ -22,7 +22,12 @@ from spark_dynamic.frontier.record import Pin, Record, StoredColumn, Verdict
 from spark_dynamic.names import TableName
 from spark_dynamic.refresh.aging import kept_until
 from spark_dynamic.refresh.analyse import Analysis, always_full, analyse, is_pinned, judge
-from spark_dynamic.refresh.cost import cheaper_changes, cheaper_full, slower_so_far
+from spark_dynamic.refresh.cost import (
+    cheaper_changes,
+    cheaper_full,
+    is_inserts_only,
+    slower_so_far,
+)
 from spark_dynamic.refresh.cycle import Cycle
 from spark_dynamic.refresh.decide import Decision, Findings, decide, unasked
 from spark_dynamic.refresh.maintenance import Maintenance
@@ -140,7 +145,8 @@ def plan_refresh(request: Request, cycle: Cycle, warehouse: Warehouse) -> Plan:
         if is_kept and record is not None and why_not is None and chooses:
             changes = intervals(record, cut, analysis, cycle, warehouse)
             known = cycle.known.tables.get(str(request.view), Remembered()).known
-            cheaper = cheaper_full(changes, cycle, warehouse) or slower_so_far(known)
+            slower = slower_so_far(known, is_inserts_only(changes))
+            cheaper = cheaper_full(changes, cycle, warehouse) or slower
             if cheaper is None:
                 why_changes = cheaper_changes(changes, known, cycle, warehouse)
     follows = request.config.refresh_mode is not RefreshMode.FULL

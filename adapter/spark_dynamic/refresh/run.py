@@ -24,6 +24,7 @@ from spark_dynamic.frontier.history import changes_rows, records
 from spark_dynamic.frontier.record import Pin, Recorded, empty_run_mark, write_record
 from spark_dynamic.names import TableName
 from spark_dynamic.refresh.constraints import enforce, reported_violation
+from spark_dynamic.refresh.cost import is_inserts_only
 from spark_dynamic.refresh.cycle import Cycle
 from spark_dynamic.refresh.decide import refused
 from spark_dynamic.refresh.distrust import distrust
@@ -59,6 +60,8 @@ class Outcome:
     statements: list[str] = field(default_factory=list)
     rows_changed: dict[str, int] = field(default_factory=dict)
     shape: str = ""
+    # Whether the sources had only been added to.
+    inserts_only: bool = False
 
     @property
     def data_timestamp(self) -> datetime | None:
@@ -169,6 +172,7 @@ def _apply_work(outcome: Outcome, work: Work, cycle: Cycle, warehouse: Warehouse
     try:
         with incremental_statement(work, warehouse) as write:
             outcome.rows_changed, outcome.shape = work.rows_changed, work.shape
+            outcome.inserts_only = is_inserts_only(work.intervals)
             if write is None:
                 plan = outcome.plan = _without_rows(plan)
                 write = Write(_statement(plan, cycle))

@@ -29,6 +29,8 @@ class Refresh:
     succeeded: bool = True
     # How long after its cycle's clock it began; None if its data timestamp is an older one.
     waited: timedelta | None = None
+    # Whether its sources had only been added to.
+    inserts_only: bool = False
 
     @property
     def is_refresh(self) -> bool:
@@ -51,9 +53,13 @@ class Known:
     durations: tuple[timedelta, ...] = ()
     # How long the last refreshes waited in their runs.
     waits: Waits = ()
-    # How long the last refreshes of either kind took, newest first: they are compared.
+    # How long the last refreshes of each kind took, newest first: they are compared. Where
+    # sources were only added to, an incremental one has much less to do.
     fulls: tuple[timedelta, ...] = ()
     incrementals: tuple[timedelta, ...] = ()
+    inserts: tuple[timedelta, ...] = ()
+    # How long the build took with which these begin.
+    build: timedelta = timedelta()
     # So many full refreshes came after the last incremental one.
     fulls_in_a_row: int = 0
     # The only duration is that of the first build.
@@ -79,6 +85,19 @@ class Known:
     def expected_duration(self) -> timedelta:
         """How long the next refresh may take: the longest of the last ones that wrote."""
         return max(self.durations, default=timedelta())
+
+    @property
+    def quickest_full(self) -> timedelta | None:
+        """How long a full refresh takes; None if nobody can tell."""
+        if self.fulls:
+            return min(self.fulls)
+        # It did not only compute the table, but made it: as much again.
+        return self.build / 2 if self.build else None
+
+    def quickest_incremental(self, inserts_only: bool, tries: int) -> timedelta | None:
+        """How long an incremental refresh takes; None if there were not so many yet."""
+        found = self.inserts if inserts_only else self.incrementals
+        return min(found) if len(found) >= tries else None
 
     @property
     def expected_wait(self) -> timedelta:
@@ -134,12 +153,15 @@ def _compared(known: Known, refresh: Refresh) -> Known:
     took = refresh.ended_at - refresh.started_at
     if not refresh.writes or not took:
         return known
+    if refresh.action == "INCREMENTAL" and refresh.inserts_only:
+        return replace(known, inserts=(took, *known.inserts)[:_KEPT], fulls_in_a_row=0)
     if refresh.action == "INCREMENTAL":
         kept = (took, *known.incrementals)[:_KEPT]
         return replace(known, incrementals=kept, fulls_in_a_row=0)
     if not known.timestamps or refresh.action == "REINITIALIZE":
-        # It was not only computed, but made: as much again. The query may be another one.
-        return replace(known, fulls=(took / 2,), incrementals=(), fulls_in_a_row=1)
+        # The query may be another one.
+        known = replace(known, fulls=(), incrementals=(), inserts=())
+        return replace(known, build=took, fulls_in_a_row=1)
     kept = (took, *known.fulls)[:_KEPT]
     return replace(known, fulls=kept, fulls_in_a_row=known.fulls_in_a_row + 1)
 

@@ -13,7 +13,9 @@ NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 
 
 def took(seconds: float, action: str) -> Refresh:
-    return Refresh(action, NOON, NOON + timedelta(seconds=seconds), NOON)
+    is_insert, action = action == "INSERTS", action.replace("INSERTS", "INCREMENTAL")
+    ended = NOON + timedelta(seconds=seconds)
+    return Refresh(action, NOON, ended, NOON, inserts_only=is_insert)
 
 
 def refreshed(*refreshes: tuple[float, str]) -> Known:
@@ -21,33 +23,53 @@ def refreshed(*refreshes: tuple[float, str]) -> Known:
 
 
 def test_what_was_slower_is_not_done_again_until_it_is_tried_again() -> None:
-    known = refreshed((20, "FULL"), (30, "INCREMENTAL"), (12, "INCREMENTAL"))
-    assert slower_so_far(known) is None
-    known = noted(known, took(13, "INCREMENTAL"))
-    why = slower_so_far(known)
+    known = refreshed((20, "FULL"), (30, "INCREMENTAL"))
+    assert slower_so_far(known, False) is None
+    known = noted(known, took(12, "INCREMENTAL"))
+    why = slower_so_far(known, False)
     assert why is not None and why.code == "CHEAPER"
     # The first build, which also made the table, counts half.
     assert "took 12.0 s, the last full ones 10.0 s" in why.sentence
-    for _ in range(PATIENCE):
-        assert slower_so_far(known) is not None
+    for _ in range(PATIENCE - 1):
+        assert slower_so_far(known, False) is not None
         known = noted(known, took(8, "FULL"))
-    assert slower_so_far(known) is None
-    assert slower_so_far(noted(known, took(7, "INCREMENTAL"))) is None
+    known = noted(known, took(8, "FULL"))
+    assert slower_so_far(known, False) is None
+    assert slower_so_far(noted(known, took(7, "INCREMENTAL")), False) is None
+
+
+def test_what_a_build_took_counts_until_there_was_a_full_refresh() -> None:
+    known = refreshed((4, "FULL"), (3, "INCREMENTAL"), (3, "INCREMENTAL"))
+    assert slower_so_far(known, False) is not None
+    assert slower_so_far(noted(known, took(5, "FULL")), False) is None
+
+
+def test_inserts_say_nothing_about_other_changes() -> None:
+    known = refreshed((8, "FULL"), (1, "INSERTS"), *[(9, "INCREMENTAL")] * 2, (1, "INSERTS"))
+    why = slower_so_far(known, False)
+    assert why is not None and "refreshes took 9.0 s" in why.sentence
+    assert slower_so_far(known, True) is None
+    known = refreshed((2, "FULL"), *[(9, "INSERTS")] * 2)
+    why = slower_so_far(known, True)
+    assert why is not None and "refreshes of inserts took 9.0 s" in why.sentence
+    assert slower_so_far(known, False) is None
 
 
 def test_one_kind_alone_tells_nothing() -> None:
-    assert slower_so_far(Known()) is None
-    assert slower_so_far(refreshed((1, "FULL"), (1, "FULL"))) is None
-    assert slower_so_far(refreshed((9, "FULL"), (1, "NO_DATA"))) is None
+    assert slower_so_far(Known(), False) is None
+    assert slower_so_far(refreshed((1, "FULL"), (1, "FULL")), False) is None
+    assert slower_so_far(refreshed((9, "FULL"), (1, "NO_DATA")), False) is None
 
 
 def test_a_slow_start_is_forgiven_and_a_new_query_begins_anew() -> None:
-    assert slower_so_far(refreshed((8, "FULL"), (30, "INCREMENTAL"), (4, "INCREMENTAL"))) is None
-    assert slower_so_far(refreshed((8, "FULL"), (9, "INCREMENTAL"), (2, "REINITIALIZE"))) is None
+    slow_start = refreshed((8, "FULL"), (30, "INCREMENTAL"), (4, "INCREMENTAL"))
+    assert slower_so_far(slow_start, False) is None
+    edited = refreshed((8, "FULL"), *[(9, "INCREMENTAL")] * 2, (2, "REINITIALIZE"))
+    assert slower_so_far(edited, False) is None
 
 
 def test_it_is_remembered() -> None:
-    known = refreshed((20, "FULL"), (12, "INCREMENTAL"), (5, "FULL"))
+    known = refreshed((20, "FULL"), (12, "INCREMENTAL"), (3, "INSERTS"), (5, "FULL"))
     tables = {"shop.t": Remembered(known)}
     assert read_remembered(write_remembered(tables)) == tables
 
@@ -61,11 +83,11 @@ def why_changes(known: Known) -> str:
 def test_the_choice_of_changes_has_its_numbers_too() -> None:
     expected = "CHANGES_CHEAPER: Applying the changes is expected to be faster than a full refresh"
     assert why_changes(Known()) == f"{expected}: no row of the sources changed."
-    known = refreshed((20, "FULL"), *[(12, "INCREMENTAL")] * 2, (9, "INCREMENTAL"))
-    assert slower_so_far(known) is None
-    took_so_far = "the last incremental refreshes took 9.0 s, the last full ones"
+    known = refreshed((20, "FULL"), *[(12, "INSERTS")] * 2, (9, "INSERTS"))
+    assert slower_so_far(known, True) is None
+    took_so_far = "the last incremental refreshes of inserts took 9.0 s, the last full ones"
     assert why_changes(known) == f"{expected}: {took_so_far} 10.0 s."
-    known = refreshed((20, "FULL"), *[(9, "INCREMENTAL")] * 3, *[(2, "FULL")] * PATIENCE)
+    known = refreshed((20, "FULL"), *[(9, "INSERTS")] * 3, *[(2, "FULL")] * PATIENCE)
     assert why_changes(known) == (
         f"{expected}: {took_so_far} 2.0 s; after 10 full ones in a row it is tried again."
     )

@@ -53,6 +53,7 @@ def success_row(
         rows_deleted=outcome.rows_deleted or 0,
         statements=len(outcome.statements),
         shape=outcome.shape if plan.decision.action == "INCREMENTAL" else None,
+        inserts_only=outcome.inserts_only,
         marks=marks,
         settled=settled,
         waited=_waited(outcome.data_timestamp, cycle, times),
