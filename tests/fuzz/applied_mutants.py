@@ -7,11 +7,13 @@ from dataclasses import replace
 from fuzz.mutants import Mutant, patch
 from spark_dynamic.apply import identity
 from spark_dynamic.apply.groups import Groups
+from spark_dynamic.apply.measures import NET
 from spark_dynamic.apply.rows import Rows
 from spark_dynamic.delta.analysis import old_ranges
 from spark_dynamic.delta.facts import Facts
 from spark_dynamic.plan.nodes import Plan
 from spark_dynamic.refresh import incremental, shape
+from spark_dynamic.sql.write import WEIGHT
 
 
 def _rewritten(patches: ExitStack, owner: type, method: str, pattern: str, wrong: str) -> None:
@@ -78,7 +80,16 @@ def insert_only_claimed_falsely(patches: ExitStack) -> None:
 
 def a_lost_extreme_is_not_looked_for(patches: ExitStack) -> None:
     """The smallest value stays though its row is gone."""
-    patch(patches, Groups, "extremes", property(lambda self: []))
+    _rewritten(patches, Groups, "stale", "\nWHERE ", "\nWHERE false AND ")
+
+
+def what_is_inserted_is_taken_to_stay(patches: ExitStack) -> None:
+    """A largest value that was inserted and deleted again is kept."""
+    patch(patches, Groups, "_with_net", lambda self, delta, _: _with_weight_as_net(delta))
+
+
+def _with_weight_as_net(delta: str) -> str:
+    return f"SELECT *, {WEIGHT} AS {NET} FROM (\n{delta}\n)"
 
 
 def an_old_row_is_never_expected(patches: ExitStack) -> None:
@@ -98,6 +109,7 @@ APPLIED_MUTANTS: tuple[Mutant, ...] = (
     a_null_key_is_never_found,
     bounds_leave_the_highest_value_out,
     a_lost_extreme_is_not_looked_for,
+    what_is_inserted_is_taken_to_stay,
     insert_only_claimed_falsely,
     an_old_row_is_never_expected,
     every_rewrite_is_minimal,

@@ -13,6 +13,7 @@ from sqlglot import exp
 
 from spark_dynamic.apply.measures import (
     COUNT,
+    NET,
     Follows,
     MeasureState,
     Stored,
@@ -27,8 +28,8 @@ from spark_dynamic.names import TableName, quote
 from spark_dynamic.plan.expressions import substitute
 from spark_dynamic.plan.fingerprint import MEANINGS
 from spark_dynamic.plan.nodes import Expression
-from spark_dynamic.plan.types import MeasureType
-from spark_dynamic.sql.write import indented, on_one_line
+from spark_dynamic.plan.types import MeasureType, is_exact
+from spark_dynamic.sql.write import WEIGHT, indented, on_one_line
 
 VISIBLE = "__dyn_visible"
 _RECOMPUTED, _STALE = "__dyn_recomputed", "__dyn_is_stale"
@@ -123,9 +124,28 @@ class Groups:
         ]
         if not insert_only:
             state += [f"{s.over_deleted} AS {_deleted(s)}" for s in self.extremes]
-        sql = self._grouped(delta, state)
+        sql = self._grouped(self._with_net(delta, insert_only), state)
         # The one group without keys is there always; no change of it is no row.
         return sql if self.keys else f"{sql}\nHAVING count(*) > 0"
+
+    @property
+    def _nets_extremes(self) -> bool:
+        return all(is_exact(stored.type) for stored in self.extremes)
+
+    def _with_net(self, delta: str, insert_only: bool) -> str:
+        """Add what is left of a group's changes with the same extremes, one against the other.
+
+        An update of other columns leaves nothing. Where something is left, rows with that value
+        are there now; else an insert may have been deleted again.
+        """
+        if not self.extremes:
+            return delta
+        net = WEIGHT
+        if self._nets_extremes and not insert_only:
+            keys = [on_one_line(key.expression) for key in self.shape.aggregate.keys]
+            values = [stored.argument for stored in self.extremes]
+            net = f"sum({WEIGHT}) OVER (PARTITION BY {', '.join([*keys, *values])})"
+        return f"SELECT *, {net} AS {NET} FROM {indented(delta)}"
 
     def _grouped(self, rows: str, state: list[str]) -> str:
         keys = [f"{on_one_line(k.expression)} AS {quote(k.id)}" for k in self.shape.aggregate.keys]
@@ -138,15 +158,20 @@ class Groups:
     def stale(self, storage: TableName, version: int, changes: str, bounds: Ranges) -> str:
         """Return the keys of the groups that lost what may have been an extreme.
 
-        If a deleted value beats both the stored one and all inserted ones, or equals the best
-        of them, only the rows can tell.
+        If a deleted value beats or equals the stored one, only the rows can tell; unless an
+        inserted one, which is there for certain, beats or equals it in turn.
         """
         beaten = []
         for stored in self.extremes:
-            function, compared = ("least", "<=") if _is_least(stored) else ("greatest", ">=")
-            best = f"{function}(t.{quote(stored.name)}, c.{quote(stored.name)})"
+            beats = "<" if _is_least(stored) else ">"
+            old, new = f"t.{quote(stored.name)}", f"c.{quote(stored.name)}"
             deleted = f"c.{_deleted(stored)}"
-            beaten.append(f"coalesce({deleted} {compared} {best}, {deleted} IS NOT NULL)")
+            # Without the net change, what was inserted may be what was deleted.
+            than_new = beats if self._nets_extremes else f"{beats}="
+            beaten.append(
+                f"coalesce({deleted} {beats}= {old}, {deleted} IS NOT NULL) "
+                f"AND coalesce({deleted} {than_new} {new}, true)"
+            )
         # A group that goes needs nothing; without keys it stays, also with no row in it.
         alive = f"coalesce(t.{COUNT}, 0) + c.{COUNT} <> 0" if self.keys else "true"
         keys = ", ".join(f"c.{quote(id)}" for id in self.keys) or "1 AS one"

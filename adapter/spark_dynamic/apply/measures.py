@@ -12,6 +12,8 @@ from spark_dynamic.plan.types import MeasureType, is_decimal, is_whole
 from spark_dynamic.sql.write import WEIGHT
 
 COUNT = "__dyn_count"
+# How many more rows with an extreme's value a group has than before.
+NET = "__dyn_net"
 # An average of whole numbers needs their exact sum, which may exceed a bigint.
 _WHOLE_SUM = "decimal(29,0)"
 # The sum of wider decimals may overflow. That is NULL without ANSI mode, which no sum comes back
@@ -45,6 +47,8 @@ class Stored:
     over_rows: str
     over_changes: str = ""
     over_deleted: str = ""
+    # Of an extreme: what it is one of.
+    argument: str = ""
     can_overflow: bool = False
 
 
@@ -187,8 +191,9 @@ def _extremum(number: int, function: str, argument: str, types: MeasureType) -> 
         types.result,
         Follows.LEAST if function == "min" else Follows.GREATEST,
         f"{function}({argument})",
-        f"{function}(IF({WEIGHT} > 0, {argument}, NULL))",
-        f"{function}(IF({WEIGHT} < 0, {argument}, NULL))",
+        f"{function}(IF({NET} > 0, {argument}, NULL))",
+        f"{function}(IF({NET} < 0, {argument}, NULL))",
+        argument,
     )
     return MeasureState((stored,), column(stored.name))
 

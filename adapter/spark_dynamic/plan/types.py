@@ -36,6 +36,11 @@ def is_ordered(type: str) -> bool:
     return is_whole(type) or is_decimal(type) or type in ("string", "date", "timestamp")
 
 
+def is_exact(type: str) -> bool:
+    """Tell whether values of a type are equal only if they are the same; 0.0 and -0.0 are not."""
+    return is_ordered(type) or type in ("boolean", "binary", "timestamp_ntz")
+
+
 def is_float(type: str) -> bool:
     """Tell whether arithmetic of a type depends on the order of its operands."""
     return type in ("float", "double")

@@ -60,10 +60,19 @@ def test_extremes_are_recomputed_when_they_leave(sales: SparkShop) -> None:
         "DELETE FROM sales WHERE amount = 99", "INSERT INTO sales VALUES ('e', 2, 5, 1, NULL)"
     )
     sales.check("extremes")
+    assert any("__dyn_again" in statement for statement in sales.statements)
     sales.run(
         "INSERT INTO sales VALUES ('n', 5, 1000, 1, NULL)", "DELETE FROM sales WHERE product = 5"
     )
-    sales.check("extremes", "INCREMENTAL" if False else "NO_DATA")
+    sales.check("extremes", "NO_DATA")
+    # Every extreme is taken away and comes back, another value leaves for a better one.
+    sales.run(
+        "UPDATE sales SET weight = 7, product = 9",
+        "UPDATE sales SET amount = 11 WHERE region = 'n' AND amount = 10",
+    )
+    sales.check("extremes")
+    assert any("__dyn_stale" in statement for statement in sales.statements)
+    assert not any("__dyn_again" in statement for statement in sales.statements)
 
 
 @pytest.mark.nightly
