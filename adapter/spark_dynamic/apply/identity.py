@@ -86,7 +86,8 @@ def _parts(text: str) -> list[str]:
 
     >>> _parts("a>b:int,c:int")
     Traceback (most recent call last):
-    spark_dynamic.support.NotIncremental: TYPE_NOT_SUPPORTED: ...
+    spark_dynamic.support.NotIncremental: TYPE_NOT_SUPPORTED: Rows with a column of type \
+a>b:int,c:int cannot be told apart by a hash, so their changes cannot be applied.
     """
     parts, depth, start = [], 0, 0
     for i, letter in enumerate(text + ","):
