@@ -12,7 +12,7 @@ def test_an_empty_text_in_a_partition_column_is_refused(shop: SparkShop) -> None
     by_region = {"partition_by": "region"}
     shop.model("rows", "select region, v from t", **by_region)
     shop.model("groups", "select region, count(*) as n from t group by region", **by_region)
-    shop.model("whole", "select distinct region from t", refresh_mode="full", **by_region)
+    shop.model("whole", "select distinct region, v from t", refresh_mode="full", **by_region)
     for name in shop.models:
         shop.check(name, "FULL")
     shop.run("INSERT INTO t VALUES ('s', 3), (NULL, 4)")
