@@ -55,9 +55,10 @@ class Cycle:
             # see that it is older. The table may also be a new one, with versions from 0.
             self._pins.pop((table, self.data_timestamp), None)
             # Other threads ask about other tables meanwhile.
-            for known in (self._same, self._rows):
-                for key in [key for key in list(known) if key[0] == table]:
-                    del known[key]
+            for pair in [key for key in list(self._same) if key[0] == table]:
+                del self._same[pair]
+            for one in [key for key in list(self._rows) if key[0] == table]:
+                del self._rows[one]
         self.catalog.forget(table)
 
     def has_written(self, table: TableName) -> bool:
