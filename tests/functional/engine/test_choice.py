@@ -96,6 +96,34 @@ def test_what_is_not_incremental_says_why(shop: SparkShop) -> None:
             shop.refresh("m")
 
 
+@pytest.mark.nightly
+def test_what_the_remedies_name_is_refreshed_incrementally(shop: SparkShop) -> None:
+    shop.table("t", "a int, b int, m map<double, int>", "(1, 2, map(1, 2))", "(1, 2, NULL)")
+    shop.table("u", "a int, b int", "(1, 5)", "(1, NULL)")
+    instead = [
+        "select a, b from t group by all",
+        "select t.a, t.b from t join (select a from u group by a) as k on t.a = k.a",
+        "select a, b from (select a, b from t union all select a, b from u) group by all",
+        "select t.a, t.b from t cross join (select max(b) as best from u) where t.b < best",
+        "select a, b, count(*) as n from t group by a, b union all "
+        "select a, null as b, count(*) as n from t group by a",
+        "select a, count(b) as n from (select a, b from t group by a, b) group by a",
+        "select a, avg(cast(b as decimal(10, 0))) as mean from t group by a having mean > 1",
+        "select to_json(m) as m from t",
+        "select cast(make_dt_interval(a) as string) as days, count(*) as n from t group by 1",
+    ]
+    for i, sql in enumerate(instead):
+        shop.model(f"m{i}", sql)
+        shop.check(f"m{i}", "FULL")
+    shop.run(
+        "INSERT INTO t VALUES (2, 3, map(2, 3)), (3, NULL, NULL)",
+        "INSERT INTO u VALUES (2, 7), (3, 1)",
+        "DELETE FROM t WHERE m IS NULL AND a = 1",
+    )
+    for name in shop.models:
+        shop.check(name)
+
+
 def test_a_text_that_is_misread_is_not_maintained(
     shop: SparkShop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -115,6 +143,7 @@ def test_a_text_that_is_misread_is_not_maintained(
             shop.refresh("m")
 
     days = "select datediff(date(s), date'2026-01-01') as days from t"
+    shop.run("INSERT INTO t VALUES (3, '2026-03-01')")
     for text in (sql, days):
         is_refused(text, "the text is rendered with another meaning")
     # A function that aggregates without our knowing.

@@ -92,10 +92,12 @@ def test_another_setting_is_judged_anew(key: str, value: str, expected: str) -> 
 
 
 def test_another_column_of_a_source_is_judged_anew() -> None:
-    shop = built()
+    shop = small_shop(copy=COPY)
+    shop.configs["copy"] = {"refresh_mode": "full"}
+    shop.run()
     asked(shop)
     shop.spark.write("shop.orders").add_column("note", "string")
-    shop.run()
+    assert shop.run() == {"copy": "FULL/CONFIGURED_FULL"}
     assert len(asked(shop)) == 3
     assert shop.run() == {"copy": "NO_DATA"}
     assert asked(shop) == []
@@ -109,6 +111,13 @@ def test_another_text_of_a_view_is_judged_anew() -> None:
     shop.spark.create_view("shop.v", EDITED)
     assert shop.run() == {"copy": "NO_DATA"}
     assert len(asked(shop)) == 3
+
+
+def test_an_edit_with_another_meaning_is_built_anew() -> None:
+    shop = built()
+    shop.models["copy"] = COPY.replace("6", "5")
+    assert shop.run() == {"copy": "REINITIALIZE/DEFINITION_CHANGED"}
+    assert shop.is_right("copy")
 
 
 @pytest.mark.parametrize(
@@ -175,6 +184,7 @@ def test_a_text_that_was_misread_is_not_maintained(explain: Explain, detail: str
     shop.spark.write("shop.orders").append(NEW_ROW)
     assert shop.run() == {"copy": "FULL/OPERATORS_DIFFER"}
     assert shop.record("copy").reason.endswith(f" from its text: {detail}.")
+    shop.spark.write("shop.orders").append(NEW_ROW)
     shop.configs["copy"] = {"refresh_mode": "incremental"}
     with pytest.raises(EngineError, match=f"OPERATORS_DIFFER: The query cannot be.*: {detail}"):
         shop.run()
@@ -205,6 +215,7 @@ def test_a_plan_with_another_result_is_not_maintained(
     shop.run()
     shop.spark.write("shop.customers").append((30, "c"))
     assert shop.run() == {"named": "FULL/OPERATORS_DIFFER"}
+    shop.spark.write("shop.customers").append((40, "d"))
     shop.configs["named"] = {"refresh_mode": "incremental"}
     with pytest.raises(EngineError, match=f"OPERATORS_DIFFER: .*: {detail}"):
         shop.run()

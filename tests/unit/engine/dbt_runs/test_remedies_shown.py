@@ -31,8 +31,8 @@ def test_a_full_refresh_that_nobody_asked_for_warns_with_the_remedy(shop: DbtSho
 def test_the_state_table_and_the_response_have_the_sentence_alone(shop: DbtShop) -> None:
     response = shop.responses()["copy"]
     assert not isinstance(response, str)
-    assert (response.reason_code, response.reason) == (WHY.code, str(WHY))
-    assert shop.rows[-1].reason == str(WHY)
+    assert (response.reason_code, response.reason) == ("LIMIT", f"LIMIT: {WHY.sentence}")
+    assert shop.rows[-1].reason == response.reason
 
 
 def test_an_error_ends_with_the_remedies(shop: DbtShop) -> None:
