@@ -100,5 +100,4 @@ APPLIED_MUTANTS: tuple[Mutant, ...] = (
     a_lost_extreme_is_not_looked_for,
     insert_only_claimed_falsely,
     an_old_row_is_never_expected,
-    every_rewrite_is_minimal,
 )

@@ -2,18 +2,17 @@
 
 from collections.abc import Iterator
 
-from fuzz.applied_mutants import (
-    APPLIED_MUTANTS,
-    an_old_row_is_never_expected,
-    every_rewrite_is_minimal,
-)
+from fuzz.applied_mutants import APPLIED_MUTANTS, an_old_row_is_never_expected
 from fuzz.change_mutants import CHANGE_MUTANTS, is_found
 from fuzz.commit_mutants import COMMIT_MUTANTS
 from fuzz.mutants import MUTANTS, Mutant, found_by
 
 # On Delta three queries read one table, so that no join has an old row to forget.
-_NOT_ON_DELTA = {an_old_row_is_never_expected, every_rewrite_is_minimal}
-DELTA_MUTANTS = tuple(m for m in (*APPLIED_MUTANTS, *COMMIT_MUTANTS) if m not in _NOT_ON_DELTA)
+DELTA_MUTANTS = tuple(
+    mutant
+    for mutant in (*APPLIED_MUTANTS, *COMMIT_MUTANTS)
+    if mutant is not an_old_row_is_never_expected
+)
 FUZZERS: dict[str, tuple[Mutant, ...]] = {
     "deltas": MUTANTS,
     "refreshes": APPLIED_MUTANTS,
