@@ -66,7 +66,7 @@ fuzz: fuzz-engine fuzz-delta ## Check random queries over random changes, on Duc
 
 fuzz-engine: $(INSTALLED) ## Check deltas, applying them, and change queries on DuckDB (half an hour)
 	PYTHONPATH=tests $(BIN)/python -m fuzz --cases $(or $(CASES),20000) \
-	  --changes $(or $(CHANGES),1000) --bugs $(or $(BUGS),2000) --seed $(or $(SEED),0)
+	  --changes $(or $(CHANGES),1000) --bugs $(or $(BUGS),5000) --seed $(or $(SEED),0)
 
 # Every seed is a project of seven models, refreshed three times: 21 cases.
 SEEDS ?= 1,2,3,4,5,6,7,8,9,10,12,13,14,15,16

@@ -1,4 +1,4 @@
-"""Run random cases: `python -m fuzz --cases 20000 --changes 1000 --bugs 2000 --seed 1`.
+"""Run random cases: `python -m fuzz --cases 20000 --changes 1000 --bugs 5000 --seed 1`.
 
 Cases check deltas and how they are applied; those of changes check change queries over histories.
 Then bugs are planted, one at a time, and cases have to show each of them.
@@ -21,7 +21,7 @@ def main() -> int:
         "--changes", type=int, default=1_000, help="change queries, after the rest"
     )
     parser.add_argument(
-        "--bugs", type=int, default=2_000, help="cases that may be needed to show a planted bug"
+        "--bugs", type=int, default=5_000, help="cases that may be needed to show a planted bug"
     )
     parser.add_argument("--seed", type=int, default=0, help="0 takes one at random")
     parser.add_argument("--apply-every", type=int, default=4, help="1 applies every delta")

@@ -112,5 +112,4 @@ APPLIED_MUTANTS: tuple[Mutant, ...] = (
     what_is_inserted_is_taken_to_stay,
     insert_only_claimed_falsely,
     an_old_row_is_never_expected,
-    every_rewrite_is_minimal,
 )

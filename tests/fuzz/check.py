@@ -11,6 +11,7 @@ from fuzz.applied import Applied, Applying, NotTranslated
 from fuzz.case import SCHEMA, Case
 from fuzz.duck import Bag, Duck, OldFromNew, PlainStates, StrictDuckDB, added, duck_sql
 from fuzz.interpreter import Interpreter
+from fuzz.schemas import COLLATED
 from spark_dynamic.delta.analysis import is_insert_only, is_minimal, unique_by
 from spark_dynamic.delta.differentiate import differentiate
 from spark_dynamic.delta.facts import Facts
@@ -232,6 +233,12 @@ def _features(plan: Plan, delta: Plan | None, facts: Facts) -> set[str]:
             for measure in node.measures
         ),
         "insert only": is_insert_only(delta, facts),
+        "collated": any(
+            field.type == COLLATED
+            for node in walk(plan)
+            if isinstance(node, Scan)
+            for field in node.fields
+        ),
         "unique": bool(unique_by(plan, {})),
         "unique join": any(isinstance(n, Join) and unique_by(n, {}) for n in walk(plan)),
         "old state": _reads_old(delta),

@@ -255,6 +255,10 @@ def duck_text(sql: str) -> str:
         elif node.name.lower() == "isnull":
             is_null = exp.Is(this=node.expressions[0].copy(), expression=exp.Null())
             node.replace(exp.Paren(this=is_null))
+    for node in list(tree.find_all(exp.Cast)):
+        if node.to.is_type("binary"):
+            # A cast would take backslashes for escapes.
+            node.replace(exp.Anonymous(this="encode", expressions=[node.this.copy()]))
     for node in list(tree.find_all(exp.GenerateSeries)):
         # DuckDB's sums are wider than Spark's.
         node.set("end", exp.cast(node.args["end"], "bigint"))

@@ -5,7 +5,6 @@ from collections.abc import Iterator
 from fuzz.applied_mutants import (
     APPLIED_MUTANTS,
     an_old_row_is_never_expected,
-    every_rewrite_is_minimal,
     what_is_inserted_is_taken_to_stay,
 )
 from fuzz.change_mutants import CHANGE_MUTANTS, is_found
@@ -13,11 +12,7 @@ from fuzz.commit_mutants import COMMIT_MUTANTS
 from fuzz.mutants import MUTANTS, Mutant, found_by
 
 # On Delta three queries read one table, so that no join has an old row to forget.
-_NOT_ON_DELTA = {
-    an_old_row_is_never_expected,
-    every_rewrite_is_minimal,
-    what_is_inserted_is_taken_to_stay,
-}
+_NOT_ON_DELTA = {an_old_row_is_never_expected, what_is_inserted_is_taken_to_stay}
 DELTA_MUTANTS = tuple(m for m in (*APPLIED_MUTANTS, *COMMIT_MUTANTS) if m not in _NOT_ON_DELTA)
 FUZZERS: dict[str, tuple[Mutant, ...]] = {
     "deltas": MUTANTS,

@@ -87,7 +87,7 @@ def collated(rng: random.Random, tables: dict[str, Table]) -> dict[str, Table]:
     return {
         name: Table(
             {
-                column: COLLATED if kind == "string" and rng.random() < 0.3 else kind
+                column: COLLATED if kind == "string" and rng.random() < 0.5 else kind
                 for column, kind in table.columns.items()
             },
             table.rows,

@@ -30,6 +30,7 @@ def test_random_cases_pass(seed: int) -> None:
     report = run(seed, 250, interpret_every=8, apply_every=8, shrunk=True, most=1)
     assert not report.failures, report.summary()
     assert not report.unused_rules() and report.features["applied"] > 20
+    assert report.features["collated"] > 5
     # The grammar is what the engine takes: hardly anything is refused, here or by DuckDB.
     assert report.refused.total() + report.not_comparable.total() <= 0.03 * report.cases
 

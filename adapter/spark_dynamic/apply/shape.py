@@ -96,6 +96,17 @@ def check_collations(query: Query, types: Mapping[str, MeasureType]) -> None:
     """Refuse groups and extremes of texts with a collation, also below other operators.
 
     Of equal texts any one is shown: computed again, a row might not be found again.
+
+    >>> from spark_dynamic.plan.nodes import Aggregate, Output, Scan
+    >>> from spark_dynamic.names import TableName
+    >>> groups = Aggregate(Scan(TableName("s", "t"), ()), (Output("name", column("name")),), ())
+    >>> query = Query(Filter(groups, column("shown")), ("name",), ("name",))
+    >>> check_collations(query, {"name": MeasureType("", "string")})
+    >>> check_collations(query, {"name": MeasureType("", "string collate UNICODE_CI")})
+    Traceback (most recent call last):
+    ...
+    spark_dynamic.support.NotIncremental: TYPE_NOT_STORED: The query aggregates, or groups by, \
+values of type string collate UNICODE_CI, which Delta cannot store and find again.
     """
     for node in walk(query.plan):
         for id in node.columns if isinstance(node, Aggregate) else ():

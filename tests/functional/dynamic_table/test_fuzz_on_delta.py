@@ -81,9 +81,10 @@ class Fuzzed:
             changed |= moved
             again = actions(dbt("run", "--select", *texts))
             assert again == dict.fromkeys(texts, "NO_DATA"), again
-        assert cases >= 20
         print(f"{cases} cases, {len(used)} models incremental, {len(changed)} changed")
-        assert len(used) >= MODELS - 1
+        assert cases >= 20
+        # Chance leaves some sources, and so some models, as they are.
+        assert len(used) >= (MODELS if self.seed == CI_SEED else MODELS - 2)
 
     def built(self, random_project) -> dict[str, str]:
         """Build the models; spare ones in place of those that types rule out."""
