@@ -95,6 +95,13 @@ def test_what_the_run_makes_first_is_not_missing(kind: str) -> None:
     assert left_out == {"orders": said(MISSING)}
 
 
+def test_an_ephemeral_model_is_no_relation() -> None:
+    project = Project(
+        "table stg: raw", "eph inlined: stg", "dyn orders: inlined", missing="inlined stg"
+    )
+    assert project(orders=MISSING) == {"orders": on("stg")}
+
+
 def test_a_new_project_is_built_from_top_to_bottom() -> None:
     lines = ["table stg: raw", "dyn one: stg", "view shown: one", "dyn two: shown stg"]
     project = Project(*lines, missing="stg one shown two")

@@ -1,9 +1,10 @@
 """Chains of dbt-built tables and dynamic tables, at one cut."""
 
+import re
 import threading
 
 import pytest
-from dbt.tests.util import write_file
+from dbt.tests.util import run_dbt_and_capture, write_file
 from pyspark.sql import SparkSession
 from tests.functional.refreshes import actions, dbt, history, rows
 
@@ -39,6 +40,13 @@ class TestChain:
         return CHAIN
 
     def test_three_builds_write_once(self, project):
+        _, shown = run_dbt_and_capture(["run-operation", "dynamic_table_plan"])
+        assert dict(re.findall(r"\.(\w+) \| DEPENDS \| on what (.*) will bring", shown)) == {
+            "first": "staged",
+            "second": "first, people",
+            "third": "first, second",
+            "from_grown": "grown",
+        }
         assert actions(dbt("build")) == dict.fromkeys(ALL, "FULL/INITIAL_BUILD")
         tables = [f"{name}__dyn" for name in ALL]
         written = [len(history(project, table)) for table in tables]

@@ -1,15 +1,19 @@
 """What the engine's own tests share."""
 
+from collections.abc import Sequence
+
 import pytest
 from fake_streams import StreamShop, change_sources, position, select_of_changes
 
 from spark_dynamic.apply.rows import Rows
 from spark_dynamic.apply.storage import select_for_storage
+from spark_dynamic.catalog import describe_query
 from spark_dynamic.changes import read as changes
-from spark_dynamic.refresh import analyse, upkeep
+from spark_dynamic.refresh import analyse, maintenance, self_check, upkeep
 from spark_dynamic.refresh.analyse import _misread
 from spark_dynamic.refresh.maintenance import maintain
 from spark_dynamic.support import NotIncremental
+from spark_dynamic.warehouse import Column, Warehouse
 
 
 @pytest.fixture(autouse=True)
@@ -37,6 +41,23 @@ def rows_are_maintained(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(analyse, "_misread", _misread)
     monkeypatch.setattr(upkeep, "maintain", maintain)
     monkeypatch.setattr(Rows, "build", build)
+
+
+@pytest.fixture
+def maintained(every_change_is_a_rebuild: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let queries be what they are: refreshes can be planned then, and tables built."""
+
+    def one_by_one(
+        warehouse: Warehouse, last: str, others: Sequence[tuple[str, int]]
+    ) -> list[tuple[Column, ...]]:
+        return [describe_query(warehouse, sql) for sql in (*(sql for sql, _ in others), last)]
+
+    monkeypatch.setattr(upkeep, "maintain", maintenance.maintain)
+    # Of several queries in one, the fake sees every name once.
+    monkeypatch.setattr(maintenance, "describe_queries", one_by_one)
+    # There are no hashes.
+    monkeypatch.setattr(self_check, "FIRST", 0)
+    monkeypatch.setattr(Rows, "build", lambda rows, query, refresh: f"SELECT * FROM ({query})")
 
 
 @pytest.fixture

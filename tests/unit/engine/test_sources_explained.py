@@ -4,8 +4,7 @@ import pytest
 from fake_shop import Shop, small_shop
 from fake_warehouse import FakeWarehouse
 
-from spark_dynamic.apply.rows import Rows
-from spark_dynamic.refresh import cost, explain, maintenance, upkeep
+from spark_dynamic.refresh import cost, explain
 from spark_dynamic.refresh import plan as planning
 from spark_dynamic.refresh.explain import explain_refresh
 from spark_dynamic.refresh.plan import plan_refresh
@@ -21,11 +20,8 @@ COPY = "select id, amount from shop.orders where amount > 1"
 
 
 @pytest.fixture
-def shop(monkeypatch: pytest.MonkeyPatch) -> Shop:
-    """Tables that follow their sources. Nothing is merged here: what is explained is not run."""
-    monkeypatch.setattr(upkeep, "maintain", maintenance.maintain)
-    # There are no hashes.
-    monkeypatch.setattr(Rows, "build", lambda rows, query, refresh: query)
+def shop(maintained: None) -> Shop:
+    """Tables that follow their sources. What is explained is not run."""
     made = small_shop(by_name=BY_NAME, copy=COPY)
     made.configs = {name: {"refresh_mode": "incremental"} for name in made.models}
     for table in ("orders", "customers"):

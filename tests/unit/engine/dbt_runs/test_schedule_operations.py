@@ -9,6 +9,7 @@ from fake_dbt import DbtShop, dbt_shop
 from fake_operations import operations, rows
 
 from dbt.adapters.spark_dynamic.dynamic_tables import DynamicTables
+from dbt.adapters.spark_dynamic.operations import text_table
 from dbt.adapters.spark_dynamic.schedule_operations import aligned
 
 TOTALS = "select customer, sum(amount) as total from shop.orders group by customer"
@@ -350,3 +351,10 @@ def test_what_is_said_about_a_held_table_is_applied(shop: DbtShop) -> None:
     assert "team" not in shop.shop.storage("totals").properties
     # It is as it was when it was refreshed: nothing seems to have changed.
     assert shop.shop.recorded("totals").commit.version == version
+
+
+def test_texts_that_look_like_no_value_are_shown_as_they_are() -> None:
+    table = text_table(
+        ["side", "status"], [["only in the table", "none"], ["", "N/A"], ["x", None]]
+    )
+    assert rows(table) == [["only in the table", "none"], ["", "N/A"], ["x", None]]
