@@ -72,7 +72,10 @@ def explain_refresh(plan: RefreshPlan, cycle: Cycle, warehouse: Warehouse) -> li
         lines += _unique(upkeep.found, plan.request.config.unique_key)
     else:
         lines.append(Line("plan", f"not incremental: {refusal}"))
-    lines += _remedies(decision.reason, refusal)
+    # Neither applied changes nor a first build need one.
+    is_expected = decision.action == "INCREMENTAL" or decision.reason.code == "INITIAL_BUILD"
+    why_full = None if is_expected else decision.reason
+    lines += _remedies(why_full, refusal)
     changed = _changed(plan, cycle, warehouse)
     if upkeep.found is not None and changed:
         found = upkeep.found
