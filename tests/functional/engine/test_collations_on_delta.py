@@ -10,6 +10,7 @@ def test_no_source_has_a_collated_column(shop: SparkShop) -> None:
         shop.table("t", "s string collate UTF8_LCASE")
 
 
+@pytest.mark.nightly
 def test_collated_columns_of_subqueries_are_compared_as_spark_does(shop: SparkShop) -> None:
     shop.table("t", "a int, s string", "(1, 'a')", "(2, 'B')", "(3, NULL)")
     shop.table("u", "b int, s string", "(1, 'A')", "(2, 'b')", "(3, 'c')", "(4, NULL)")
