@@ -1,11 +1,16 @@
 """What `auto` learns from the table's own refreshes."""
 
+from contextlib import nullcontext
 from datetime import UTC, datetime, timedelta
 
+import pytest
 from fake_shop import small_shop
 from fake_warehouse import FakeWarehouse
 
+from spark_dynamic.refresh import cost, run
 from spark_dynamic.refresh.cost import PATIENCE, cheaper_changes, slower_so_far
+from spark_dynamic.refresh.decide import Decision
+from spark_dynamic.refresh.plan import plan_refresh
 from spark_dynamic.schedule.known import Known, Refresh, known_from, noted
 from spark_dynamic.schedule.remembered import Remembered, read_remembered, write_remembered
 
@@ -91,3 +96,17 @@ def test_the_choice_of_changes_has_its_numbers_too() -> None:
     assert why_changes(known) == (
         f"{expected}: {took_so_far} 2.0 s; after 10 full ones in a row it is tried again."
     )
+
+
+def test_changes_that_cancel_out_leave_no_reason(
+    maintained: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shop = small_shop(totals="select customer, count(*) as n from shop.orders group by customer")
+    shop.run()
+    shop.spark.write("shop.orders").append((4, 20, 90))
+    monkeypatch.setattr(cost, "SMALL", 1)
+    cycle, session = shop.open_cycle(), FakeWarehouse(shop.spark)
+    plan = plan_refresh(shop.request("totals"), cycle, session)
+    assert (plan.decision.action, plan.decision.reason.code) == ("INCREMENTAL", "CHANGES_CHEAPER")
+    monkeypatch.setattr(run, "incremental_statement", lambda *_: nullcontext(None))
+    assert run.foresee(plan, cycle, session).decision == Decision("NO_DATA")
