@@ -239,12 +239,12 @@ def first_cells(text: str) -> set[str]:
 
 
 def test_the_reasons_are_those_of_the_engine() -> None:
-    assert first_cells(section("operations.md", "Reasons")) == set(support.codes())
+    assert first_cells(section("reasons.md", "Reasons")) == set(support.codes())
 
 
 def reasons() -> dict[str, list[str]]:
     """The rows of the table of reasons by their codes, without links and marks of code."""
-    text = re.sub(r"\[([^]]+)\]\([^)]+\)", r"\1", section("operations.md", "Reasons"))
+    text = re.sub(r"\[([^]]+)\]\([^)]+\)", r"\1", section("reasons.md", "Reasons"))
     rows = re.findall(r"^\| (`\w+` \|.*) \|$", text, re.MULTILINE)
     cells = [row.replace("`", "").split(" | ") for row in rows]
     return {code: rest for code, *rest in cells}
@@ -290,7 +290,7 @@ def error_codes() -> set[str]:
 def test_the_errors_are_all_listed() -> None:
     codes = error_codes() - set(support.codes())
     assert {"READS_ITSELF", "JAVA_MISSING", "METASTORE_IN_USE"} <= codes
-    assert first_cells(section("operations.md", "Errors")) == codes
+    assert first_cells(section("reasons.md", "Errors")) == codes
 
 
 def test_the_operations_are_all_listed() -> None:
