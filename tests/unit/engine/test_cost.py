@@ -2,7 +2,6 @@
 
 from contextlib import nullcontext
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 
 import pytest
 from fake_shop import small_shop
@@ -111,13 +110,3 @@ def test_changes_that_cancel_out_leave_no_reason(
     assert (plan.decision.action, plan.decision.reason.code) == ("INCREMENTAL", "CHANGES_CHEAPER")
     monkeypatch.setattr(run, "incremental_statement", lambda *_: nullcontext(None))
     assert run.foresee(plan, cycle, session).decision == Decision("NO_DATA")
-
-
-def test_the_document_has_the_same_thresholds() -> None:
-    document = Path(__file__).parents[3] / "docs" / "operations.md"
-    [said] = [line for line in document.read_text().splitlines() if line.startswith("| `CHEAPER`")]
-    assert f"fewer than {cost.SMALL:,} rows" in said
-    assert "more than a quarter" in said and cost.LARGE == 1 / 4
-    assert f"more than {cost.MARGIN} times as long" in said
-    assert "at least three" in said and cost.TRIES == 3
-    assert "after ten full ones" in said and cost.PATIENCE == 10
