@@ -125,8 +125,15 @@ def test_a_profile_of_two_lines_is_an_embedded_session_with_fixed_result_setting
     assert credentials.server_side_parameters["spark.sql.files.ignoreMissingFiles"] == "false"
 
 
-def test_a_setting_under_which_texts_mean_something_else_is_refused() -> None:
-    key = "spark.sql.parser.escapedStringLiterals"
+@pytest.mark.parametrize(
+    "key",
+    [
+        "spark.sql.parser.escapedStringLiterals",
+        "spark.sql.files.ignoreMissingFiles",
+        "spark.sql.files.ignoreCorruptFiles",
+    ],
+)
+def test_a_setting_under_which_rows_would_be_wrong_is_refused(key: str) -> None:
     for value in (False, "false"):
         SparkDynamicCredentials(schema="s", server_side_parameters={key: value})
     for value in (True, "TRUE"):

@@ -50,8 +50,14 @@ _RIGHT_UNIONS = {"spark.sql.unionOutputPartitioning": "false"}
 # Read without the files that VACUUM has removed, history would look as if less had happened.
 _MISS_FILES = {"spark.sql.files.ignoreMissingFiles": "false"}
 
-# With it, a backslash in a text is a backslash: no text of ours would be read as it is meant.
-_OTHER_TEXTS = "spark.sql.parser.escapedStringLiterals"
+# Settings with which rows would be wrong without a word, and why.
+_REFUSED = {
+    "spark.sql.parser.escapedStringLiterals": (
+        "changes how texts are written in SQL, which the adapter's own statements do not follow"
+    ),
+    "spark.sql.files.ignoreMissingFiles": "leaves rows out whose files are gone",
+    "spark.sql.files.ignoreCorruptFiles": "leaves rows out whose files cannot be read",
+}
 
 
 @dataclass
@@ -70,12 +76,11 @@ class SparkDynamicCredentials(SparkCredentials):
     def __post_init__(self) -> None:
         chosen = {key: _written(value) for key, value in self.server_side_parameters.items()}
         super().__post_init__()
-        if chosen.get(_OTHER_TEXTS, "").lower() == "true":
-            raise DbtConfigError(
-                f"SETTING_NOT_SUPPORTED: {_OTHER_TEXTS} changes how texts are written in SQL, "
-                "which the adapter's own statements do not follow. Take it out of "
-                "server_side_parameters."
-            )
+        for key, why in _REFUSED.items():
+            if chosen.get(key, "").lower() == "true":
+                raise DbtConfigError(
+                    f"SETTING_NOT_SUPPORTED: {key} {why}. Take it out of server_side_parameters."
+                )
         # dbt-spark switches ANSI off here whatever the profile says.
         ours = RESULT_SETTINGS | _READ_OLD_VERSIONS | _RIGHT_UNIONS | _MISS_FILES
         self.server_side_parameters = {**ours, **chosen}
