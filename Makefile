@@ -68,9 +68,9 @@ fuzz-engine: $(INSTALLED) ## Check deltas, applying them, and change queries on 
 	PYTHONPATH=tests $(BIN)/python -m fuzz --cases $(or $(CASES),20000) \
 	  --changes $(or $(CHANGES),1000) --bugs $(or $(BUGS),5000) --seed $(or $(SEED),0)
 
-# Every seed is a project of seven models, refreshed three times: 21 cases. Of others than these,
-# chance leaves more models as they are.
-SEEDS ?= 1,2,3,4,6,8,11,12,13,14,15,18,24,30,46
+# Every seed is a project of seven models, refreshed three times: 21 cases. Of 5, 9 and 10
+# chance leaves most models as they are.
+SEEDS ?= 1,2,3,4,6,7,8,11,12,13,14,15,16,18,24
 
 fuzz-delta: $(JARS) ## Check random queries over random changes end to end, on Delta (an hour)
 	FUZZ_SEEDS=$(SEEDS) $(BIN)/python -m pytest $(PLANTED_BUGS) \

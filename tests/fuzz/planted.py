@@ -20,7 +20,6 @@ FUZZERS: dict[str, tuple[Mutant, ...]] = {
     "change queries": CHANGE_MUTANTS,
     "days": COMMIT_MUTANTS,
     "Delta": DELTA_MUTANTS,
-    "projects": COMMIT_MUTANTS,
 }
 
 

@@ -84,7 +84,7 @@ class Fuzzed:
         print(f"{cases} cases, {len(used)} models incremental, {len(changed)} changed")
         assert cases >= 20
         # Chance leaves some sources, and so some models, as they are.
-        assert len(used) >= (MODELS if self.seed == CI_SEED else MODELS - 2)
+        assert len(used) >= (MODELS if self.seed == CI_SEED else MODELS // 2 + 1)
 
     def built(self, random_project) -> dict[str, str]:
         """Build the models; spare ones in place of those that types rule out."""
