@@ -341,23 +341,27 @@ def first_inserts(log: Log, start: int, end: int, by_key: bool) -> dict[int, lis
     for version in range(start + 1, end + 1):
         events = log.events[version]
         is_feed = log.has_feed and log.commits[version].parameters.get("mode") != "Overwrite"
-        change: Counter[Row] = Counter()
-        if not is_feed:
-            # Only the difference of two versions is known.
-            change.update(log.versions[version])
-            change.subtract(log.versions[version - 1])
+        if is_feed:
+            signs = {"insert": 1, "delete": -1}
+            weighted = [(row, signs.get(kind, 0)) for kind, row in events]
         else:
-            for kind, row in events:
-                change[row] += {"insert": 1, "delete": -1}.get(kind, 0)
+            # Only the difference of two versions is known.
+            weighted = [(row, 1) for row in log.versions[version]]
+            weighted += [(row, -1) for row in log.versions[version - 1]]
+        # As texts, 0.0 and -0.0 are two values, as they are to a hash.
+        rows = {repr(row): row for row, _ in weighted}
+        change: Counter[str] = Counter()
+        for row, weight in weighted:
+            change[repr(row)] += weight
         # The key is the last column.
-        named = {row: row[-1] if by_key else row for row in change}
-        for row, count in change.items():
-            level[named[row]] += count
-        for row, count in change.items():
-            name = named[row]
+        named = {text: row[-1] if by_key else text for text, row in rows.items()}
+        for text, count in change.items():
+            level[named[text]] += count
+        for text, count in change.items():
+            name = named[text]
             new = max(0, level[name]) - highest[name] if count > 0 else 0
             if new > 0:
-                found.setdefault(version, []).extend([row] * new)
+                found.setdefault(version, []).extend([rows[text]] * new)
                 highest[name] = level[name]
     return found
 

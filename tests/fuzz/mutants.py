@@ -106,8 +106,8 @@ def negate_without_negation(patches: ExitStack) -> None:
 def bounds_of_a_wrong_column(patches: ExitStack) -> None:
     """A member is cut by the bounds of another column than the one that is set equal."""
 
-    def wrong(pairs: Any, bounds: Any, member: Plan) -> Any:
-        passed = right(pairs, bounds, member)
+    def wrong(pairs: Any, bounds: Any, first: Plan, member: Plan) -> Any:
+        passed = right(pairs, bounds, first, member)
         other = [column for column in member.columns if column not in passed]
         return dict.fromkeys(other[:1], next(iter(passed.values()))) if passed and other else {}
 
@@ -117,8 +117,8 @@ def bounds_of_a_wrong_column(patches: ExitStack) -> None:
 def bounds_too_narrow(patches: ExitStack) -> None:
     """Only the smallest changed key is looked for."""
 
-    def narrow(pairs: Any, bounds: Any, member: Plan) -> Any:
-        passed = right(pairs, bounds, member)
+    def narrow(pairs: Any, bounds: Any, first: Plan, member: Plan) -> Any:
+        passed = right(pairs, bounds, first, member)
         return {id: replace(bound, high=bound.low) for id, bound in passed.items()}
 
     right = patch(patches, inner_join, "_passed_on", narrow)

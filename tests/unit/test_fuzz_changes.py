@@ -12,7 +12,10 @@ VARYING_SEED = random.SystemRandom().randrange(2_000_000, 2**31)
 
 @pytest.mark.thorough
 @pytest.mark.parametrize(
-    ("seed", "cases"), [(FIXED_SEED, 25), (VARYING_SEED, 10)], ids=("fixed", "varying")
+    ("seed", "cases"),
+    # A row with 0.0 in the place of -0.0 is inserted for the first time.
+    [(FIXED_SEED, 25), (VARYING_SEED, 10), (800632616, 1)],
+    ids=("fixed", "varying", "signs of zero"),
 )
 def test_changes_lead_from_one_state_to_the_next(seed: int, cases: int) -> None:
     print(f"from seed {seed}")

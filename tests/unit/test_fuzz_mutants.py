@@ -14,6 +14,7 @@ from fuzz.applied_mutants import (
     every_copy_of_a_row_is_deleted,
     every_rewrite_is_minimal,
     the_hash_forgets_where_a_null_is,
+    what_is_inserted_is_taken_to_stay,
 )
 from fuzz.batches import Batch
 from fuzz.case import Case
@@ -42,6 +43,7 @@ NEAR: dict[Mutant, int] = {
     a_null_key_is_never_found: 9020,
     a_lost_extreme_is_not_looked_for: 9190,
     an_old_row_is_never_expected: 9180,
+    what_is_inserted_is_taken_to_stay: 9210,
 }
 
 

@@ -86,7 +86,7 @@ def test_what_is_new_and_its_changes_stand_for_the_old_version(kept_shortly: Spa
 
     # This one needs the old lines themselves.
     before = shop.session.sql("TABLE nested").collect()
-    with pytest.raises(EngineError, match=r"^HISTORY_LOST: The history of .*lines"):
+    with pytest.raises(EngineError, match=r"^HISTORY_LOST: .*The history of .*lines"):
         shop.refresh("nested")
     assert shop.session.sql("TABLE nested").collect() == before
     shop.model("nested", NESTED, refresh_mode="auto")
@@ -120,7 +120,7 @@ def test_changes_whose_files_are_gone_are_found_otherwise_or_not_at_all(
     shop.run("REORG TABLE lines APPLY (PURGE)")
     vacuum(shop)
     before = shop.session.sql("TABLE joined").collect()
-    with pytest.raises(EngineError, match=r"^HISTORY_LOST: The history of .*lines"):
+    with pytest.raises(EngineError, match=r"^HISTORY_LOST: .*The history of .*lines"):
         shop.refresh("joined")
     assert shop.session.sql("TABLE joined").collect() == before
     for name, sql in (("joined", JOINED), ("grouped", GROUPED)):
