@@ -8,14 +8,14 @@ from spark_dynamic.warehouse import Warehouse
 # Named in every record from some version on.
 _DEFAULTS = {"spark.sql.caseSensitive": "false"}
 # These change what a query returns.
-ROW_SETTINGS = (
+_ROW_SETTINGS = (
     "spark.sql.ansi.enabled",
     "spark.sql.session.timeZone",
     "spark.sql.caseSensitive",
     "spark.sql.timestampType",
     "spark.sql.mapKeyDedupPolicy",
 )
-ROW_SETTING_FAMILIES = ("spark.sql.legacy.", "spark.sql.parser.", "spark.sql.decimalOperations.")
+_ROW_SETTING_FAMILIES = ("spark.sql.legacy.", "spark.sql.parser.", "spark.sql.decimalOperations.")
 # What Spark shows for a key that it does not know and that nobody has set.
 _UNSET = "<undefined>"
 
@@ -32,14 +32,15 @@ def set_statement(key: str, value: str) -> str:
     return f"SET `{key}`=`{value.replace('`', '``')}`"
 
 
+def changes_rows(key: str) -> bool:
+    """Tell whether a setting changes what a query returns."""
+    return key in _ROW_SETTINGS or key.startswith(_ROW_SETTING_FAMILIES)
+
+
 def row_settings(warehouse: Warehouse) -> dict[str, str]:
     """Return what somebody has set in this session and what changes the rows of a query."""
     listed = {row["key"]: row["value"] for row in warehouse.rows("SET")}
-    return {
-        key: value
-        for key, value in listed.items()
-        if key in ROW_SETTINGS or key.startswith(ROW_SETTING_FAMILIES)
-    }
+    return {key: value for key, value in listed.items() if changes_rows(key)}
 
 
 def restore(warehouse: Warehouse, before: Mapping[str, str]) -> None:

@@ -85,11 +85,8 @@ def a_lost_extreme_is_not_looked_for(patches: ExitStack) -> None:
 
 def what_is_inserted_is_taken_to_stay(patches: ExitStack) -> None:
     """A largest value that was inserted and deleted again is kept."""
-    patch(patches, Groups, "_with_net", lambda self, delta, _: _with_weight_as_net(delta))
-
-
-def _with_weight_as_net(delta: str) -> str:
-    return f"SELECT *, {WEIGHT} AS {NET} FROM (\n{delta}\n)"
+    wrong = f"SELECT *, {WEIGHT} AS {NET} FROM (\n{{}}\n)"
+    patch(patches, Groups, "_with_net", lambda self, delta, _: wrong.format(delta))
 
 
 def an_old_row_is_never_expected(patches: ExitStack) -> None:

@@ -5,7 +5,6 @@ which bounds do they lie?
 """
 
 import math
-import re
 from collections.abc import Collection
 from typing import Final
 
@@ -30,18 +29,12 @@ from spark_dynamic.plan.nodes import (
     column,
     walk,
 )
+from spark_dynamic.plan.types import digits, is_exact
 
 # Types that are ordered alike, whichever of each other they are compared with.
 _TIMES: Final = ("date", "timestamp", "timestamp_ntz")
-_DECIMAL: Final = re.compile(r"decimal\((\d+),(\d+)\)")
-# So many digits Spark gives to a whole number, and at most so many to any.
-_WHOLE: Final = {"tinyint": 3, "smallint": 5, "int": 10, "bigint": 20}
+# A number has no more digits in Spark.
 _MOST_DIGITS: Final = 38
-# Values of these types are equal only if they are the same; 0.0 and -0.0 are not.
-_EXACT = re.compile(
-    r"tinyint|smallint|int|bigint|boolean|string|binary|date|timestamp|timestamp_ntz"
-    r"|decimal\(\d+,\d+\)"
-)
 # So many keys of a plan are looked at: conditions that set columns equal multiply them.
 _MOST_KEYS = 16
 
@@ -160,7 +153,7 @@ def _by_equals(node: Join, keys: list[frozenset[str]]) -> tuple[frozenset[str], 
 
 def _is_same(plan: Plan, one: str, other: str) -> bool:
     type = type_of(plan, one)
-    return type == type_of(plan, other) and _EXACT.fullmatch(type) is not None
+    return type == type_of(plan, other) and is_exact(type)
 
 
 def bounds_of(delta: Plan, facts: Facts) -> dict[str, Bounds]:
@@ -225,18 +218,10 @@ def holds_for(bounds: Bounds, type: str, other: str) -> bool:
         return other == "string"
     if type in _TIMES:
         return other in _TIMES
-    digits = _digits(type), _digits(other)
-    if () in digits:
+    one, two = digits(type), digits(other)
+    if one is None or two is None:
         return False
-    return sum(max(pair) for pair in zip(*digits, strict=True)) <= _MOST_DIGITS
-
-
-def _digits(type: str) -> tuple[int, ...]:
-    """Return how many digits an exact number has before and after its point."""
-    if found := _DECIMAL.fullmatch(type):
-        precision, scale = map(int, found.groups())
-        return precision - scale, scale
-    return (_WHOLE[type], 0) if type in _WHOLE else ()
+    return max(one[0], two[0]) + max(one[1], two[1]) <= _MOST_DIGITS
 
 
 def type_of(plan: Plan, id: str) -> str:

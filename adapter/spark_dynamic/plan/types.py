@@ -9,7 +9,8 @@ from spark_dynamic.warehouse import Column
 
 Describe = Callable[[Plan], tuple[Column, ...]]
 
-_WHOLE = {"tinyint", "smallint", "int", "bigint"}
+# Each with the number of digits that Spark gives it beside decimals.
+_WHOLE = {"tinyint": 3, "smallint": 5, "int": 10, "bigint": 20}
 _DECIMAL = re.compile(r"decimal\((\d+),(\d+)\)")
 
 
@@ -29,6 +30,14 @@ def is_whole(type: str) -> bool:
 def is_decimal(type: str) -> bool:
     """Tell whether a type holds decimals."""
     return _DECIMAL.fullmatch(type) is not None
+
+
+def digits(type: str) -> tuple[int, int] | None:
+    """Return how many digits a number has before and after its point; None if it is not exact."""
+    if found := _DECIMAL.fullmatch(type):
+        precision, scale = map(int, found.groups())
+        return precision - scale, scale
+    return (_WHOLE[type], 0) if type in _WHOLE else None
 
 
 def is_ordered(type: str) -> bool:

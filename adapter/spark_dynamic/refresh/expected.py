@@ -25,7 +25,8 @@ class _Unread:
     """A warehouse that notes statements instead of running them.
 
     Whoever counts rows is told that there are two, one of them of the kind that is looked for,
-    and no value in any column, so that no bounds are found.
+    and no value in any column, so that no bounds are found. Histories and clocks were read before:
+    a refresh that asks for either at this point is a mistake.
     """
 
     def __init__(self) -> None:
@@ -38,7 +39,7 @@ class _Unread:
         return [defaultdict(int, total=2, n=1, there=1)]
 
     def history(self, table: TableName, limit: int) -> list[Commit]:
-        raise NotImplementedError
+        raise AssertionError(f"The history of {table} was asked for.")
 
     def now(self) -> datetime:
-        raise NotImplementedError
+        raise AssertionError("The time was asked for.")

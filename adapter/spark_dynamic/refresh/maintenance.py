@@ -105,12 +105,11 @@ def maintain(
     shape = _in_order(group_shape(query), query)
     if shape:
         check_stored(shape, measures)
-    target: Rows | Groups = Rows(columns, narrowed_by, partitions)
-    if shape:
-        target = Groups(shape, measures, columns, partitions)
-    elif isinstance(target, Rows):
+    rows = Rows(columns, narrowed_by, partitions)
+    if shape is None:
         # Raises for types that have no hash.
-        target.build("", 0)
+        rows.build("", 0)
+    target = Groups(shape, measures, columns, partitions) if shape else rows
     names = tuple(stored.name for stored in columns)
     return Maintenance(query, fingerprint(query, names), target)
 

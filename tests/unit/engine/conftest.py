@@ -11,7 +11,6 @@ from spark_dynamic.catalog import describe_query
 from spark_dynamic.changes import read as changes
 from spark_dynamic.refresh import analyse, maintenance, self_check, upkeep
 from spark_dynamic.refresh.analyse import _misread
-from spark_dynamic.refresh.maintenance import maintain
 from spark_dynamic.support import NotIncremental
 from spark_dynamic.warehouse import Column, Warehouse
 
@@ -32,18 +31,6 @@ def every_change_is_a_rebuild(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def rows_are_maintained(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let queries be judged and read as on Spark; rows are then stored without their hashes."""
-
-    def build(rows: Rows, query: str, refresh: int) -> str:
-        return select_for_storage(query, rows.columns)
-
-    monkeypatch.setattr(analyse, "_misread", _misread)
-    monkeypatch.setattr(upkeep, "maintain", maintain)
-    monkeypatch.setattr(Rows, "build", build)
-
-
-@pytest.fixture
 def maintained(every_change_is_a_rebuild: None, monkeypatch: pytest.MonkeyPatch) -> None:
     """Let queries be what they are: refreshes can be planned then, and tables built."""
 
@@ -57,7 +44,15 @@ def maintained(every_change_is_a_rebuild: None, monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(maintenance, "describe_queries", one_by_one)
     # There are no hashes.
     monkeypatch.setattr(self_check, "FIRST", 0)
-    monkeypatch.setattr(Rows, "build", lambda rows, query, refresh: f"SELECT * FROM ({query})")
+    monkeypatch.setattr(
+        Rows, "build", lambda rows, query, _: select_for_storage(query, rows.columns)
+    )
+
+
+@pytest.fixture
+def judged(maintained: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let queries also be judged as on Spark."""
+    monkeypatch.setattr(analyse, "_misread", _misread)
 
 
 @pytest.fixture

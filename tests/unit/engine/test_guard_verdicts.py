@@ -11,7 +11,7 @@ from spark_dynamic.errors import EngineError, WarehouseError
 from spark_dynamic.plan.nodes import Query
 from spark_dynamic.refresh import maintenance
 
-pytestmark = pytest.mark.usefixtures("rows_are_maintained")
+pytestmark = pytest.mark.usefixtures("judged")
 
 COPY = "select id, amount from shop.orders where amount > 6 and id > 0"
 # The same in other words. sqlglot writes WITH in capitals.

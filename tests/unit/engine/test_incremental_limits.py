@@ -102,7 +102,7 @@ def test_a_statement_that_takes_too_long_to_plan_is_not_run() -> None:
 
 
 @pytest.fixture
-def changed(monkeypatch: pytest.MonkeyPatch, rows_are_maintained: None) -> Shop:
+def changed(monkeypatch: pytest.MonkeyPatch, judged: None) -> Shop:
     """A table with changes that take too long a statement."""
     shop = small_shop(copy="select id from shop.orders where amount > 6")
     shop.run()

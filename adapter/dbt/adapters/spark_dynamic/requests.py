@@ -9,7 +9,7 @@ from dbt.adapters.spark_dynamic.config import read_config
 from spark_dynamic.apply.constraints import Constraint, check, not_null
 from spark_dynamic.names import TableName
 from spark_dynamic.refresh.request import Request
-from spark_dynamic.settings import ROW_SETTING_FAMILIES, ROW_SETTINGS
+from spark_dynamic.settings import changes_rows
 
 if TYPE_CHECKING:
     from dbt.adapters.spark_dynamic.impl import SparkDynamicAdapter
@@ -77,6 +77,4 @@ def _has_contract(model: Mapping[str, Any]) -> bool:
 def result_settings(adapter: "SparkDynamicAdapter") -> dict[str, str]:
     """Return the settings of the profile that change what a query returns."""
     chosen = adapter.config.credentials.server_side_parameters
-    keys = [*ROW_SETTINGS]
-    keys += [key for key in sorted(chosen) if key.startswith(ROW_SETTING_FAMILIES)]
-    return {key: chosen[key] for key in keys if key in chosen}
+    return {key: value for key, value in sorted(chosen.items()) if changes_rows(key)}
