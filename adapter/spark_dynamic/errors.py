@@ -45,7 +45,8 @@ class WarehouseError(Exception):
     """
 
     def __init__(self, condition: str, message: str) -> None:
-        super().__init__(message)
+        # Spark begins what it says about syntax with a line break.
+        super().__init__(message.strip())
         self.condition = condition
 
     @classmethod

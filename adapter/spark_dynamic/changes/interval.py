@@ -95,7 +95,7 @@ class Interval:
         if is_net:
             return net
         return (
-            f"SELECT {', '.join(names)}, CAST(signum(__dyn_net) AS int) AS {WEIGHT} "
+            f"SELECT {', '.join(names)}, CAST(sign(__dyn_net) AS int) AS {WEIGHT} "
             f"FROM (\n{net}\n)\n"
             "LATERAL VIEW explode(sequence(1L, abs(__dyn_net))) __dyn_copies AS __dyn_copy"
         )

@@ -25,9 +25,9 @@ from spark_dynamic.plan.nodes import (
 )
 
 # A new number when equal plans get other fingerprints than before.
-_VERSION = 4
+_VERSION = 5
 # A new number when the columns of equal plans are in another order by their meanings than before.
-MEANINGS = 2
+MEANINGS = 3
 _GENERATION = re.compile(r"(?<=__dyn)_\d+$")
 _COMMUTATIVE = (exp.EQ, exp.NEQ, exp.NullSafeEQ, exp.Add, exp.Mul)
 _FLAT = (exp.And, exp.Or)

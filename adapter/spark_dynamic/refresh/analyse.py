@@ -28,7 +28,7 @@ from spark_dynamic.support import NotIncremental, Reason, reason
 from spark_dynamic.warehouse import Relation, Warehouse
 
 # How texts are read and judged. A new number makes every stored verdict be given again.
-_READING = 4
+_READING = 5
 # Spark's names for errors that another try of the same text would meet again.
 _ABOUT_THE_TEXT = (
     "EXPLAIN_FAILED", "PARSE_", "UNRESOLVED_", "AMBIGUOUS_", "UNSUPPORTED_", "INVALID_",

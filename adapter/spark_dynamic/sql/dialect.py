@@ -14,6 +14,7 @@ from sqlglot.parsers.databricks import DatabricksParser
 from sqlglot.tokenizer_core import Token, TokenType
 
 from spark_dynamic.literals import ESCAPES
+from spark_dynamic.sql.as_written import AS_WRITTEN, builders
 
 
 class SparkDynamic(Databricks):
@@ -27,6 +28,13 @@ class SparkDynamic(Databricks):
     class Parser(DatabricksParser):
         """`window(…)` is a function here, also as the first item of GROUP BY."""
 
+        FUNCTIONS = DatabricksParser.FUNCTIONS | builders()
+        FUNCTION_PARSERS = {
+            name: parse
+            for name, parse in DatabricksParser.FUNCTION_PARSERS.items()
+            if name.lower() not in AS_WRITTEN
+        }
+
         def parse(self, raw_tokens: list[Any], sql: str = "") -> Any:
             """Parse, having turned WINDOW before a parenthesis into a plain name."""
             for token, following in zip(raw_tokens, raw_tokens[1:], strict=False):
@@ -38,13 +46,13 @@ class SparkDynamic(Databricks):
             return super().parse(raw_tokens, sql)
 
     class Generator(DatabricksGenerator):
-        """Leaves nested CTEs, percentiles and TIME where they are."""
+        """Leaves nested CTEs, percentiles, TIME and the signs of shifts as they are."""
 
         EXPRESSIONS_WITHOUT_NESTED_CTES: ClassVar[set[type[exp.Expr]]] = set()
         TRANSFORMS = {
             kind: write
             for kind, write in DatabricksGenerator.TRANSFORMS.items()
-            if kind is not exp.WithinGroup
+            if kind not in (exp.WithinGroup, exp.BitwiseLeftShift, exp.BitwiseRightShift)
         }
         TYPE_MAPPING = {
             kind: name

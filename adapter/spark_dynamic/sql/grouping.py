@@ -15,6 +15,7 @@ from spark_dynamic.plan.nodes import (
     Project,
     column,
 )
+from spark_dynamic.sql.as_written import AS_WRITTEN
 from spark_dynamic.sql.dialect import SparkDynamic
 from spark_dynamic.sql.measures import is_aggregate, read_measure
 from spark_dynamic.sql.refuse import refuse_aggregates, refuse_other_parts
@@ -147,7 +148,7 @@ class _Groups:
         inner = node.this if isinstance(node, exp.Filter) else node
         if is_aggregate(inner):
             return _column(self._measure(node).id)
-        if isinstance(node, exp.Anonymous):
+        if isinstance(node, exp.Anonymous) and node.name.lower() not in AS_WRITTEN:
             # It might aggregate without our knowing; Spark's plan would show it only as a text.
             raise NotIncremental("SYNTAX_NOT_KNOWN", f"the function {node.name} beside GROUP BY")
         for child in list(node.iter_expressions()):

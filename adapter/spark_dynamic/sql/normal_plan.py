@@ -1,13 +1,13 @@
 """One form for Spark's optimised plans that mean the same.
 
-Spark numbers columns and subqueries anew each time, and keeps some of the renamings that a view
-brings along, such as those in the first branch of a UNION.
+Spark numbers columns, subqueries and expressions that it computes once anew each time, and keeps
+some of the renamings that a view brings along, such as those in the first branch of a UNION.
 """
 
 import re
 from collections import Counter
 
-_NUMBER = re.compile(r"#\d+L?|(?<=CTERelationRef )\d+|(?<=CTERelationDef )\d+")
+_NUMBER = re.compile(r"#\d+L?|(?<=CTERelationRef )\d+|(?<=CTERelationDef )\d+|_common_expr_\d+")
 _LEAF = re.compile(r"^[\s:+-]*Relation \S+?\[([^\]]*)\]", re.MULTILINE)
 _COPY = re.compile(r"(?<![\w`.])(\w+)(#\d+L?) AS \1(#\d+L?)(?=[,\]])")
 _PROJECTED_LEAF = re.compile(

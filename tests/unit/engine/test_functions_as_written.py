@@ -1,0 +1,42 @@
+"""Functions that sqlglot would write otherwise than it read them stay as they are."""
+
+import pytest
+import sqlglot
+
+from spark_dynamic.plan.fingerprint import canonical
+from spark_dynamic.sql.as_written import AS_WRITTEN
+from spark_dynamic.sql.dialect import SparkDynamic, rendered
+
+
+@pytest.mark.parametrize("name", sorted(AS_WRITTEN))
+@pytest.mark.parametrize("arguments", ["a", "a, 'b'", "a, b, c"])
+def test_names_and_arguments_stay(name: str, arguments: str) -> None:
+    assert rendered(f"select {name}({arguments})") == f"SELECT {name.upper()}({arguments})"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SELECT DATE_TRUNC('month', a)",
+        "SELECT TRUNC(a, 'Q')",
+        "SELECT DATE_FORMAT(a, 'E')",
+        "SELECT TO_DATE(a, 'yyyy-MM-dd')",
+        "SELECT DATEDIFF(hour, a, b)",
+        "SELECT a << 1 + b",
+        "SELECT REDUCE(a, 0, (s, x) -> s + x)",
+        "SELECT SUBSTRING(a, 1, 2), TRIM(BOTH 'x' FROM a), LOCATE('a', b)",
+    ],
+)
+def test_so_do_letters_units_and_signs(text: str) -> None:
+    assert rendered(text) == text
+
+
+def test_a_unit_is_no_column() -> None:
+    tree = sqlglot.parse_one("select timestampdiff(minute, a, b)", dialect=SparkDynamic)
+    assert [column.name for column in tree.find_all(sqlglot.exp.Column)] == ["a", "b"]
+
+
+def test_capitals_in_the_name_of_a_function_are_cosmetic() -> None:
+    texts = ("date_trunc('month', a)", "DATE_TRUNC('month', a)", "Date_Trunc('month', a)")
+    trees = [sqlglot.parse_one(text, dialect=SparkDynamic) for text in texts]
+    assert len({canonical(tree, {}) for tree in trees}) == 1
