@@ -43,6 +43,7 @@ def test_groups_of_them(shop: SparkShop) -> None:
         "m",
         "select date_trunc('month', ts) as month, substr(s, 1, 1) as initial, "
         "mod(sum(i), 7) as rest, pow(count(*), 2) as squared, "
+        "format_number(sum(i), 1) as formatted, pmod(count(*), 3) as residue, "
         "datediff(max(d), min(d)) as days, sum(mod(i, 2)) / nullif(count(i), 0) as odd\n"
         "from t where to_date(t, 'yyyy-MM-dd') > '2024-01-01' or t is null\n"
         "group by date_trunc('month', ts), 2",

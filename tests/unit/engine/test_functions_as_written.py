@@ -1,11 +1,13 @@
-"""Functions that sqlglot would write otherwise than it read them stay as they are."""
+"""Functions that sqlglot would write otherwise, or does not know, stay as they are."""
 
 import pytest
 import sqlglot
 
 from spark_dynamic.plan.fingerprint import canonical
 from spark_dynamic.sql.as_written import AS_WRITTEN
-from spark_dynamic.sql.dialect import SparkDynamic, rendered
+from spark_dynamic.sql.dialect import SparkDynamic, parsed, rendered
+from spark_dynamic.sql.guard import CLOCK, VOLATILE
+from spark_dynamic.sql.measures import is_aggregate
 
 
 @pytest.mark.parametrize("name", sorted(AS_WRITTEN))
@@ -40,3 +42,10 @@ def test_capitals_in_the_name_of_a_function_are_cosmetic() -> None:
     texts = ("date_trunc('month', a)", "DATE_TRUNC('month', a)", "Date_Trunc('month', a)")
     trees = [sqlglot.parse_one(text, dialect=SparkDynamic) for text in texts]
     assert len({canonical(tree, {}) for tree in trees}) == 1
+
+
+@pytest.mark.parametrize("name", sorted(AS_WRITTEN))
+def test_all_of_them_make_one_value_of_one_row(name: str) -> None:
+    [call] = parsed(f"select {name}(a)").expressions
+    assert not is_aggregate(call)
+    assert name not in CLOCK | VOLATILE
