@@ -50,7 +50,11 @@ _FOR_SMALL_MERGES = {
     "spark.sql.shuffle.partitions": "2",
     # The few files are rewritten, rather than marked in further files.
     "spark.databricks.delta.merge.deletionVectors.persistent": "false",
-    # Code for each expression takes longer to compile than so few rows take without it.
+}
+# Up to so many rows, it takes longer to compile code for each expression than to do without it.
+_VERY_FEW = 20_000
+_FOR_TINY_MERGES = {
+    **_FOR_SMALL_MERGES,
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
 }
@@ -341,8 +345,9 @@ class _Refresh:
 
     def _for_merge(self, rows: int) -> Mapping[str, str]:
         """Return the settings that make a MERGE quick, if so many rows are few."""
-        is_small = rows <= _FEW and self._work.rows_stored() <= _FEW
-        return _FOR_SMALL_MERGES if is_small else {}
+        if rows > _FEW or (most := max(rows, self._work.rows_stored())) > _FEW:
+            return {}
+        return _FOR_TINY_MERGES if most <= _VERY_FEW else _FOR_SMALL_MERGES
 
 
 def _has_extremes(target: Rows | Groups) -> bool:

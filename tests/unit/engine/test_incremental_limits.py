@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -86,6 +87,21 @@ def test_groups_below_need_the_old_version_of_all_sources(beyond: list[str]) -> 
 
 def test_rows_do_without_an_old_version_that_is_gone() -> None:
     assert not reads_old(prepared(work_of(JOINED, ["t", "u"])))
+
+
+@pytest.mark.parametrize(
+    ("stored", "is_adaptive", "is_compiled"),
+    [(20_000, False, False), (20_001, False, True), (200_000, False, True), (200_001, True, True)],
+)
+def test_the_fewer_rows_are_stored_the_less_is_planned(
+    stored: int, is_adaptive: bool, is_compiled: bool
+) -> None:
+    work = replace(work_of(JOINED), rows_stored=lambda: stored)
+    warehouse: Any = OneRow()
+    with incremental_statement(work, warehouse) as write:
+        assert write is not None and write.statement.startswith("MERGE")
+        assert ("spark.sql.adaptive.enabled" not in write.settings) == is_adaptive
+        assert ("spark.sql.codegen.wholeStage" not in write.settings) == is_compiled
 
 
 def test_a_statement_that_takes_too_long_to_plan_is_not_run() -> None:
