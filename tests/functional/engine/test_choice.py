@@ -2,11 +2,13 @@
 
 import pytest
 from spark_shop import SparkShop
+from sqlglot.dialects.databricks import Databricks
 
 from spark_dynamic.apply.rows import Rows
 from spark_dynamic.errors import EngineError, WarehouseError
 from spark_dynamic.refresh import analyse, cost
 from spark_dynamic.sql import measures
+from spark_dynamic.sql.dialect import SparkDynamic, parsed
 
 
 def test_auto_weighs_the_change_against_the_table(
@@ -124,7 +126,9 @@ def test_what_the_remedies_name_is_refreshed_incrementally(shop: SparkShop) -> N
 def test_a_text_that_is_misread_is_not_maintained(
     shop: SparkShop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """sqlglot leaves this format out, and gives datediff another type."""
+    """By itself, sqlglot leaves this format out, and gives datediff another type."""
+    monkeypatch.setattr(SparkDynamic.Parser, "FUNCTIONS", Databricks.Parser.FUNCTIONS)
+    parsed.cache_clear()
     shop.table("t", "a int, s string", "(1, '2026-01-05')")
     sql = "select a, to_date(s, 'yyyy-MM-dd') as d from t"
     shop.model("m", sql, refresh_mode="auto")
