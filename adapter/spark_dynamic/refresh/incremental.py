@@ -345,7 +345,9 @@ class _Refresh:
 
     def _for_merge(self, rows: int) -> Mapping[str, str]:
         """Return the settings that make a MERGE quick, if so many rows are few."""
-        if rows > _FEW or (most := max(rows, self._work.rows_stored())) > _FEW:
+        # To count what is stored may take a statement: not for a MERGE that is large anyway.
+        most = rows if rows > _FEW else max(rows, self._work.rows_stored())
+        if most > _FEW:
             return {}
         return _FOR_TINY_MERGES if most <= _VERY_FEW else _FOR_SMALL_MERGES
 

@@ -39,10 +39,11 @@ AS_WRITTEN = frozenset(_WITH_UNIT | _OTHERWISE | _UNKNOWN)
 
 def builders() -> dict[str, Callable[[list[Expression]], Expression]]:
     """Return what makes a tree of each function's arguments, by its name in capitals."""
-    return {name.upper(): partial(_as_written, name.upper()) for name in AS_WRITTEN}
+    return {name.upper(): partial(as_written, name.upper()) for name in AS_WRITTEN}
 
 
-def _as_written(name: str, arguments: list[Expression]) -> Expression:
+def as_written(name: str, arguments: list[Expression]) -> Expression:
+    """Return the call of a function, whose name is in capitals."""
     if len(arguments) == 3 and name.lower() in _WITH_UNIT:
         unit, *others = arguments
         arguments = [exp.Var(this=unit.name) if isinstance(unit, exp.Column) else unit, *others]

@@ -14,7 +14,7 @@ from sqlglot.parsers.databricks import DatabricksParser
 from sqlglot.tokenizer_core import Token, TokenType
 
 from spark_dynamic.literals import ESCAPES
-from spark_dynamic.sql.as_written import AS_WRITTEN, builders
+from spark_dynamic.sql.as_written import AS_WRITTEN, as_written, builders
 
 
 class SparkDynamic(Databricks):
@@ -33,7 +33,7 @@ class SparkDynamic(Databricks):
             name: parse
             for name, parse in DatabricksParser.FUNCTION_PARSERS.items()
             if name.lower() not in AS_WRITTEN
-        }
+        } | {"SUBSTR": lambda self: self._parse_substr()}
 
         def parse(self, raw_tokens: list[Any], sql: str = "") -> Any:
             """Parse, having turned WINDOW before a parenthesis into a plain name."""
@@ -44,6 +44,16 @@ class SparkDynamic(Databricks):
                 ):
                     token.token_type = TokenType.VAR
             return super().parse(raw_tokens, sql)
+
+        def _parse_substr(self) -> exp.Expr:
+            """Parse what is SUBSTRING to Spark, too, with FROM; with commas it stays as it is."""
+            start = self._index
+            found = self._parse_substring()
+            words = self._tokens[start : self._index]
+            if any(word.token_type == TokenType.FROM for word in words):
+                return found
+            arguments = (found.args.get(key) for key in ("this", "start", "length"))
+            return as_written("SUBSTR", [a for a in arguments if a is not None])
 
     class Generator(DatabricksGenerator):
         """Leaves nested CTEs, percentiles, TIME and the signs of shifts as they are."""

@@ -142,6 +142,8 @@ def _tables(tree: exp.Query) -> list[exp.Table]:
 def run_query(query: Expanded) -> list[dict[str, Any]]:
     """Return the rows of a query."""
     database = sqlite3.connect(":memory:")
+    # SQLite has dates as texts.
+    database.create_function("to_date", 1, lambda text: text)
     for leaf in query.leaves.values():
         names = ", ".join(_sqlite_name(column.name) for column in leaf.columns)
         database.execute(f"CREATE TABLE {leaf.name} ({names})")

@@ -33,6 +33,11 @@ def test_so_do_letters_units_and_signs(text: str) -> None:
     assert rendered(text) == text
 
 
+def test_substr_may_have_words_between_its_arguments() -> None:
+    text = "select substr(a from 2 for 3), substr(substr(a, 2), b)"
+    assert rendered(text) == "SELECT SUBSTRING(a, 2, 3), SUBSTR(SUBSTR(a, 2), b)"
+
+
 def test_a_unit_is_no_column() -> None:
     tree = sqlglot.parse_one("select timestampdiff(minute, a, b)", dialect=SparkDynamic)
     assert [column.name for column in tree.find_all(sqlglot.exp.Column)] == ["a", "b"]

@@ -147,7 +147,7 @@ def test_functions_that_read_no_table_are_readable(sql: str) -> None:
         "cast('yesterday' as date)",
         "cast(' Tomorrow ' as timestamp)",
         # Spark makes a date of it wherever one is expected.
-        "date('today')",
+        "to_date('today')",
         "'today'",
     ],
 )
