@@ -1,4 +1,4 @@
-{{ config(target_lag='downstream', refresh_mode='incremental') }}
+{{ config(refresh_mode='incremental') }}
 
 select
     orders.order_id,
