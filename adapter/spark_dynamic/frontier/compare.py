@@ -46,15 +46,19 @@ def history_says(commits: list[Commit]) -> bool | None:
     return None
 
 
-def row_count(commits: list[Commit], version: int) -> int | None:
+def row_count(
+    commits: list[Commit], version: int, before: tuple[int, int] | None = None
+) -> int | None:
     """Return how many rows a version has, if history alone tells: a rewrite, then changes.
 
-    `commits` are newest first.
+    `commits` are newest first. `before` is an earlier version and how many rows that had.
     """
     total = 0
     for commit in commits:
         if commit.version > version:
             continue
+        if before is not None and commit.version == before[0]:
+            return total + before[1]
         kind = effect(commit)
         if kind in (Effect.NOTHING, Effect.COLUMNS):
             continue

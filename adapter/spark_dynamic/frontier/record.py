@@ -97,6 +97,8 @@ class Record:
     window: dict[str, Any] = field(default_factory=dict)
     # The fingerprint whose incremental refresh was once found to be wrong.
     distrusted: str = ""
+    # How many rows tables had at a version, as far as that was known: from there on history tells.
+    rows: dict[str, tuple[int, int]] = field(default_factory=dict)
 
     def pin_of(self, table: TableName) -> Pin | None:
         """Return the version of a base table that this refresh saw."""
@@ -158,6 +160,7 @@ def read_record(commit: Commit) -> Record | None:
         verdict = body["verdict"]
         body["verdict"] = Verdict(**{**verdict, "volatile": tuple(verdict["volatile"])})
         body["columns"] = tuple(StoredColumn(**column) for column in body["columns"])
+        body["rows"] = {table: (at, rows) for table, (at, rows) in body.get("rows", {}).items()}
         return Record(**body)
     except (ValueError, KeyError, TypeError):
         # Written by another version of the engine, or not by the engine at all.

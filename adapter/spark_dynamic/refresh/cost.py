@@ -11,6 +11,7 @@ from datetime import timedelta
 from typing import NamedTuple, Self
 
 from spark_dynamic.changes.interval import Interval, Kind
+from spark_dynamic.frontier.record import Record
 from spark_dynamic.names import TableName
 from spark_dynamic.refresh.cycle import Cycle
 from spark_dynamic.refresh.sources import rows_touched
@@ -44,7 +45,7 @@ def slower_so_far(known: Known, inserts_only: bool) -> Reason | None:
 
 
 def cheaper_full(
-    intervals: Mapping[TableName, Interval], cycle: Cycle, warehouse: Warehouse
+    intervals: Mapping[TableName, Interval], record: Record, cycle: Cycle, warehouse: Warehouse
 ) -> Reason | None:
     """Return why a full refresh is expected to be faster, with the numbers; None if not."""
     if not intervals:
@@ -52,7 +53,7 @@ def cheaper_full(
     touched = rows_touched(intervals, cycle, warehouse)
     total = 0
     for table, interval in intervals.items():
-        rows = cycle.rows(warehouse, table, interval.new)
+        rows = cycle.rows(warehouse, table, interval.new, record)
         total += rows
         changed = touched.get(table, 0)
         if changed > LARGE * rows and rows >= SMALL:

@@ -166,17 +166,29 @@ class Cycle:
         relation = self.catalog.relation(warehouse, table)
         return same_rows(warehouse, table, old, new, relation is not None and relation.has_feed)
 
-    def rows(self, warehouse: Warehouse, table: TableName, version: int) -> int:
-        """Return how many rows a version has: from history, else from Delta's statistics."""
+    def rows(
+        self, warehouse: Warehouse, table: TableName, version: int, record: Record | None = None
+    ) -> int:
+        """Return how many rows a version has: from history, else from Delta's statistics.
+
+        History goes back to a version that a record knows the number of, if one is given.
+        """
         with self._lock(table):
             key = (table, version)
             if key not in self._rows:
-                known = row_count(self.catalog.history(warehouse, table), version)
+                history = self.catalog.history(warehouse, table)
+                before = record.rows.get(str(table)) if record else None
+                known = row_count(history, version, before)
                 if known is None:
                     select = f"SELECT count(*) AS n FROM {table.sql} VERSION AS OF {version}"
                     known = int(warehouse.rows(select)[0]["n"])
                 self._rows[key] = known
             return self._rows[key]
+
+    def rows_if_known(self, table: TableName, version: int) -> int | None:
+        """Return how many rows a version has, if somebody has asked."""
+        with self._lock(table):
+            return self._rows.get((table, version))
 
     def is_same_log(self, warehouse: Warehouse, pin: Pin) -> bool:
         """Tell whether the commit that a pin names is still the one at its version."""

@@ -64,7 +64,23 @@ def new_record(plan: Plan, cycle: Cycle, attempt: str) -> Record:
         state=plan.state,
         window=plan.slide.facts if plan.slide else {},
         distrusted=plan.distrusted or (before.distrusted if before else ""),
+        rows=_rows(plan, cut, cycle),
     )
+
+
+def _rows(plan: Plan, cut: Cut, cycle: Cycle) -> dict[str, tuple[int, int]]:
+    """Return how many rows there are in what was read, as far as it is known by now."""
+    found = dict(plan.record.rows) if plan.record else {}
+    read = dict(cut.versions())
+    if plan.stored is not None and not plan.builds_generation:
+        read[plan.storage] = plan.stored.version
+    for table, version in read.items():
+        rows = cycle.rows_if_known(table, version)
+        if rows is not None:
+            found[str(table)] = (version, rows)
+    # What is not read any more is not carried on.
+    names = {str(table) for table in read}
+    return {table: known for table, known in found.items() if table in names}
 
 
 def _clock(plan: Plan, cut: Cut) -> tuple[datetime | None, datetime | None]:

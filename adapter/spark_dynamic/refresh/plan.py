@@ -146,7 +146,7 @@ def plan_refresh(request: Request, cycle: Cycle, warehouse: Warehouse) -> Plan:
             changes = intervals(record, cut, analysis, cycle, warehouse)
             known = cycle.known.tables.get(str(request.view), Remembered()).known
             slower = slower_so_far(known, is_inserts_only(changes))
-            cheaper = cheaper_full(changes, cycle, warehouse) or slower
+            cheaper = cheaper_full(changes, record, cycle, warehouse) or slower
             if cheaper is None:
                 why_changes = cheaper_changes(changes, known, cycle, warehouse)
     follows = request.config.refresh_mode is not RefreshMode.FULL

@@ -268,7 +268,7 @@ def work_of(plan: Plan, cycle: Cycle, warehouse: Warehouse) -> Work:
         beyond_travel=beyond_travel(found, cycle, warehouse),
         rows_changed=inserted,
         rows_touched=sum(touched.values()) if touched.keys() == found.keys() else None,
-        rows_stored=lambda: cycle.rows(warehouse, plan.storage, stored.version),
+        rows_stored=lambda: cycle.rows(warehouse, plan.storage, stored.version, record),
     )
 
 

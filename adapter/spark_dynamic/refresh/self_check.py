@@ -66,4 +66,5 @@ def _is_cheap(plan: Plan, cycle: Cycle, warehouse: Warehouse) -> bool:
     assert plan.cut is not None
     versions = plan.cut.versions()
     tables = plan.analysis.tables()
-    return sum(cycle.rows(warehouse, table, versions[table]) for table in tables) <= CHEAP
+    counts = (cycle.rows(warehouse, table, versions[table], plan.record) for table in tables)
+    return sum(counts) <= CHEAP

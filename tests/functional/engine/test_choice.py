@@ -4,9 +4,10 @@ import pytest
 from spark_shop import SparkShop
 from sqlglot.dialects.databricks import Databricks
 
+from spark_dynamic import catalog
 from spark_dynamic.apply.rows import Rows
 from spark_dynamic.errors import EngineError, WarehouseError
-from spark_dynamic.refresh import analyse, cost
+from spark_dynamic.refresh import analyse, cost, self_check
 from spark_dynamic.sql import measures
 from spark_dynamic.sql.dialect import SparkDynamic, parsed
 
@@ -37,6 +38,42 @@ def test_auto_weighs_the_change_against_the_table(
         "A full refresh is expected to be faster: 751 of 1502 rows of "
         f"{shop.schema}.numbers changed."
     )
+
+
+def test_rows_are_counted_once_and_followed_from_there(
+    shop: SparkShop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cost, "SMALL", 1)
+    # As if there had been more commits than are looked at since the tables were made.
+    monkeypatch.setattr(catalog, "_FIRST_LOOK", 2)
+    monkeypatch.setattr(self_check, "FIRST", 0)
+    shop.table("numbers", "id bigint, remainder bigint")
+    shop.run("INSERT INTO numbers SELECT id, id % 7 FROM range(1500)")
+    shop.model(
+        "remainders",
+        "select remainder, count(*) as n from numbers group by remainder",
+        refresh_mode="auto",
+    )
+    shop.check("remainders", "FULL")
+    found = []
+    for number in range(4):
+        shop.run(
+            f"INSERT INTO numbers VALUES ({-number}, 100), (99{number}, {200 + number})",
+            f"DELETE FROM numbers WHERE id = {number + 1}",
+        )
+        outcome = shop.check("remainders")
+        counts = [sql for sql in shop.statements if sql.startswith("SELECT count(*) AS n FROM")]
+        found.append((len(counts), outcome.plan.decision.reason.sentence.split(": ")[1]))
+        assert outcome.recorded is not None
+        base = outcome.recorded.record.based_on
+        rows = shop.session.sql(f"SELECT count(*) FROM remainders__dyn VERSION AS OF {base}")
+        name = f"{shop.schema}.remainders__dyn"
+        assert outcome.recorded.record.rows[name] == (base, rows.collect()[0][0])
+    numbers = f"rows of {shop.schema}.numbers changed."
+    assert found == [
+        (1, f"3 of 1501 {numbers}"),
+        *[(0, f"3 of {1501 + number} {numbers}") for number in (1, 2, 3)],
+    ]
 
 
 @pytest.mark.nightly

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from fake_records import record_of
 
-from spark_dynamic.frontier.compare import history_says
+from spark_dynamic.frontier.compare import history_says, row_count
 from spark_dynamic.frontier.history import (
     Effect,
     between,
@@ -192,3 +192,37 @@ def test_an_empty_run_leaves_its_mark() -> None:
 def test_a_log_without_a_record_is_lost() -> None:
     assert tail_of(commit(0, "CREATE TABLE AS SELECT")) == ("RECORD_LOST", None)
     assert tail_of() == ("RECORD_LOST", None)
+
+
+@pytest.mark.parametrize(
+    ("version", "before", "expected"),
+    [
+        # From a rewrite on, or from a version of which it is known.
+        (4, None, 12),
+        (3, (2, 40), 45),
+        (3, (3, 40), 40),
+        (4, (3, 40), 42),
+        # A rewrite that came later counts; what is known of a later version does not.
+        (4, (0, 1000), 12),
+        (3, (4, 40), 10),
+        # History alone does not tell.
+        (6, None, None),
+        (6, (4, 40), None),
+        (6, (5, 40), 40),
+        # Of a version that is not looked at any more, nothing can be told.
+        (0, (-1, 5), None),
+    ],
+)
+def test_rows_are_counted_from_history(
+    version: int, before: tuple[int, int] | None, expected: int | None
+) -> None:
+    commits = [
+        commit(6, "OPTIMIZE"),
+        commit(5, "RESTORE"),
+        commit(4, "MERGE", merge(3, 9, 1)),
+        commit(3, "WRITE", {"numOutputRows": "5"}, APPEND),
+        commit(2, "UPDATE", {"numUpdatedRows": "2"}),
+        commit(1, "WRITE", {"numOutputRows": "5"}, OVERWRITE),
+        commit(0, "DELETE", {"numDeletedRows": "2"}),
+    ]
+    assert row_count(commits, version, before) == expected
