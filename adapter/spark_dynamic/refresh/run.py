@@ -125,7 +125,7 @@ def _attempt(outcome: Outcome, cycle: Cycle, warehouse: Warehouse) -> bool:
     if plan.decision.action == "INCREMENTAL" and plan.slide is None:
         return _apply_changes(outcome, cycle, warehouse)
     is_rebuilt = plan.decision.action in ("FULL", "REINITIALIZE")
-    outcome.rows_deleted = _previous_rows(plan, warehouse) if is_rebuilt else None
+    outcome.rows_deleted = _previous_rows(plan, cycle, warehouse) if is_rebuilt else None
     if plan.builds_generation:
         return _build(outcome, cycle, warehouse) and _is_right(outcome, cycle, warehouse)
     attempt = str(uuid.uuid4())
@@ -363,20 +363,14 @@ def _visible_rows(plan: Plan, commit: Commit, warehouse: Warehouse) -> int:
     return int(commit.metrics.get("numOutputRows", 0))
 
 
-def _previous_rows(plan: Plan, warehouse: Warehouse) -> int:
+def _previous_rows(plan: Plan, cycle: Cycle, warehouse: Warehouse) -> int:
     """Return how many rows were there before; the write itself does not count them."""
     if plan.stored is None:
         return 0
-    tail = plan.stored.tail
-    if not tail.problem and tail.newest is not None:
-        for recorded in (tail.newest, *tail.older):
-            if recorded.record.action == "INCREMENTAL" or recorded.record.state.get("filtered"):
-                break
-            if recorded.record.action in ("FULL", "REINITIALIZE"):
-                return int(recorded.commit.metrics.get("numOutputRows", 0))
     table = storage_name(plan.request.view, plan.stored.generation)
-    hides = plan.record is not None and plan.record.state.get("filtered")
-    return _count(table, plan.stored.version, VISIBLE if hides else "true", warehouse)
+    if plan.record is not None and plan.record.state.get("filtered"):
+        return _count(table, plan.stored.version, VISIBLE, warehouse)
+    return cycle.rows(warehouse, table, plan.stored.version, plan.record)
 
 
 def _count(table: TableName, version: int, condition: str, warehouse: Warehouse) -> int:
