@@ -107,14 +107,24 @@ class Rows:
         return f"INSERT INTO {storage.sql}\n{self._inserts(net, refresh)}"
 
     def merge(
-        self, storage: TableName, version: int, net: str, refresh: int, bounds: Ranges
+        self,
+        storage: TableName,
+        version: int,
+        net: str,
+        refresh: int,
+        bounds: Ranges,
+        *,
+        are_few: bool = False,
     ) -> str:
         """Return the statement that deletes and adds net changes in one commit.
 
-        `bounds` hold for every deleted row; with them Delta skips files.
+        `bounds` hold for every deleted row; with them Delta skips files. Of what `are_few`, Spark
+        cannot tell how few they are once they were joined: it would sort the whole storage.
         """
         picks, inserts = self._picks(storage, version, net, bounds), self._inserts(net, refresh)
         source = f"{picks}\nUNION ALL\n{inserts}"
+        if are_few:
+            source = f"SELECT /*+ BROADCAST(changed) */ * FROM {indented(source)} AS changed"
         columns = [*self._names(), *HASH, REFRESH, ROW]
         values = [f"s.{column}" for column in columns]
         fresh = f"IF(s.{REFRESH} = {refresh}L, s.{REFRESH}, {_LOST})"
@@ -142,13 +152,16 @@ class Rows:
             f"VERSION AS OF {version} WHERE {' AND '.join(['true', *between(bounds)])}"
         )
         same = " AND ".join(f"o.{column} = n.{column}" for column in HASH)
+        # Of all that is stored only these are joined, which Spark knows to be few.
+        wanted = f"SELECT {', '.join(HASH)} FROM {net} WHERE {WEIGHT} < 0"
+        found = f"SELECT o.* FROM ({stored}) AS o LEFT SEMI JOIN ({wanted}) AS n ON {same}"
         ranked = (
             f"SELECT n.*, o.{REFRESH}, o.{ROW}, "
             f"row_number() OVER ({order} ORDER BY o.{REFRESH}, o.{ROW}) AS __dyn_rank, "
             f"count(o.{ROW}) OVER ({order}) AS __dyn_available, "
             f"count(o.{ROW}) OVER ({order}, o.{REFRESH}, o.{ROW}) AS __dyn_same\n"
             f"FROM (SELECT * FROM {net} WHERE {WEIGHT} < 0) AS n\n"
-            f"LEFT JOIN ({stored}) AS o ON {same}"
+            f"LEFT JOIN ({found}) AS o ON {same}"
         )
         columns = ", ".join([*self._names(), *HASH, REFRESH])
         checked = f"IF(__dyn_same > 1, {_TWICE}, {ROW})"

@@ -58,6 +58,8 @@ _FOR_TINY_MERGES = {
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
 }
+# Up to so many changed rows are handed to everyone who looks for them.
+_BROADCAST = 50_000
 _FOR_FEW_CHANGES = {
     # After each part of an adaptive query Spark plans the rest again, and Delta then lists again
     # all files of every table that has deletion vectors.
@@ -300,8 +302,11 @@ class _Refresh:
         if not deleted.rows:
             return Write(target.append_net(work.storage, net, work.refresh))
         bounds = _ranges(deleted.bounds)
-        merge = target.merge(work.storage, work.version, net, work.refresh, bounds)
-        return Write(merge, self._for_merge(deleted.rows + deleted.others))
+        changed = deleted.rows + deleted.others
+        merge = target.merge(
+            work.storage, work.version, net, work.refresh, bounds, are_few=changed <= _BROADCAST
+        )
+        return Write(merge, self._for_merge(changed))
 
     # Groups
 

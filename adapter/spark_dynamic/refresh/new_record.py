@@ -1,6 +1,7 @@
 """The record that a refresh is about to write."""
 
 import uuid
+from collections.abc import Mapping
 from datetime import datetime
 
 from spark_dynamic.apply.storage import storage_facts
@@ -64,23 +65,24 @@ def new_record(plan: Plan, cycle: Cycle, attempt: str) -> Record:
         state=plan.state,
         window=plan.slide.facts if plan.slide else {},
         distrusted=plan.distrusted or (before.distrusted if before else ""),
-        rows=_rows(plan, cut, cycle),
+        # After a rebuild, a source may be another table of the same name.
+        rows=_rows(plan, cut, cycle, before.rows if keeps and before else {}),
     )
 
 
-def _rows(plan: Plan, cut: Cut, cycle: Cycle) -> dict[str, tuple[int, int]]:
+def _rows(
+    plan: Plan, cut: Cut, cycle: Cycle, before: Mapping[str, tuple[int, int]]
+) -> dict[str, tuple[int, int]]:
     """Return how many rows there are in what was read, as far as it is known by now."""
-    found = dict(plan.record.rows) if plan.record else {}
     read = dict(cut.versions())
     if plan.stored is not None and not plan.builds_generation:
         read[plan.storage] = plan.stored.version
+    found = {str(table): before[str(table)] for table in read if str(table) in before}
     for table, version in read.items():
         rows = cycle.rows_if_known(table, version)
         if rows is not None:
             found[str(table)] = (version, rows)
-    # What is not read any more is not carried on.
-    names = {str(table) for table in read}
-    return {table: known for table, known in found.items() if table in names}
+    return found
 
 
 def _clock(plan: Plan, cut: Cut) -> tuple[datetime | None, datetime | None]:

@@ -66,5 +66,6 @@ def _is_cheap(plan: Plan, cycle: Cycle, warehouse: Warehouse) -> bool:
     assert plan.cut is not None
     versions = plan.cut.versions()
     tables = plan.analysis.tables()
-    counts = (cycle.rows(warehouse, table, versions[table], plan.record) for table in tables)
-    return sum(counts) <= CHEAP
+    # A rebuilt table's sources may be others than those of its old record.
+    record = plan.record if plan.decision.action == "INCREMENTAL" else None
+    return sum(cycle.rows(warehouse, t, versions[t], record) for t in tables) <= CHEAP

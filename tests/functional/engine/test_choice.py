@@ -76,6 +76,27 @@ def test_rows_are_counted_once_and_followed_from_there(
     ]
 
 
+def test_what_was_counted_is_forgotten_with_its_table(
+    shop: SparkShop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cost, "SMALL", 1)
+    shop.model(
+        "remainders",
+        "select remainder, count(*) as n from numbers group by remainder",
+        refresh_mode="auto",
+    )
+    for rows, first in ((2000, "FULL"), (100, "REINITIALIZE")):
+        # The second time it is another table of that name, and its versions begin anew.
+        shop.run("DROP TABLE IF EXISTS numbers")
+        shop.table("numbers", "id bigint, remainder bigint")
+        shop.run(f"INSERT INTO numbers SELECT id, id % 7 FROM range({rows - 1})")
+        shop.run("INSERT INTO numbers VALUES (-1, 1)")
+        shop.check("remainders", first)
+        shop.run("INSERT INTO numbers VALUES (-2, 2)")
+        said = shop.check("remainders").plan.decision.reason.sentence
+        assert said.endswith(f": 1 of {rows + 1} rows of {shop.schema}.numbers changed.")
+
+
 @pytest.mark.nightly
 def test_a_cosmetic_edit_rebuilds_nothing(shop: SparkShop) -> None:
     shop.table("t", "a int, b int", "(1, 2)", "(3, 4)")

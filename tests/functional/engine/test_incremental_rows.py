@@ -4,6 +4,8 @@ import pytest
 from spark_shop import SparkShop
 from tests.bags import bag
 
+from spark_dynamic.refresh import incremental
+
 
 @pytest.fixture
 def orders(shop: SparkShop) -> SparkShop:
@@ -39,6 +41,19 @@ def test_duplicates_survive_a_delete_of_one_copy(orders: SparkShop) -> None:
     orders.run("DELETE FROM orders WHERE id = 2 OR customer IS NULL")
     outcome = orders.check("pairs")
     assert (outcome.rows_inserted, outcome.rows_deleted) == (0, 3)
+
+
+def test_few_changed_rows_are_handed_to_all_who_look_for_them(
+    orders: SparkShop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    orders.model("pairs", "select customer, amount from orders")
+    orders.check("pairs", "FULL")
+    for most, id, is_handed_out in ((2, 1, True), (1, 3, False)):
+        monkeypatch.setattr(incremental, "_BROADCAST", most)
+        orders.run(f"UPDATE orders SET customer = 'z' WHERE id = {id}")
+        orders.check("pairs")
+        [merge] = [s for s in orders.statements if s.startswith("MERGE")]
+        assert ("/*+ BROADCAST(changed) */" in merge) == is_handed_out
 
 
 def test_a_join_follows_both_sides(orders: SparkShop) -> None:
