@@ -11,6 +11,8 @@ from spark_dynamic.refresh import analyse, cost, self_check
 from spark_dynamic.sql import measures
 from spark_dynamic.sql.dialect import SparkDynamic, parsed
 
+REMAINDERS = "select remainder, count(*) as n from numbers group by remainder"
+
 
 def test_auto_weighs_the_change_against_the_table(
     shop: SparkShop, monkeypatch: pytest.MonkeyPatch
@@ -18,11 +20,7 @@ def test_auto_weighs_the_change_against_the_table(
     monkeypatch.setattr(cost, "SMALL", 1_000)
     shop.table("numbers", "id bigint, remainder bigint")
     shop.run("INSERT INTO numbers SELECT id, id % 7 FROM range(1500)")
-    shop.model(
-        "remainders",
-        "select remainder, count(*) as n from numbers group by remainder",
-        refresh_mode="auto",
-    )
+    shop.model("remainders", REMAINDERS, refresh_mode="auto")
     shop.check("remainders", "FULL")
     shop.run("INSERT INTO numbers VALUES (-1, 1), (-2, 99)")
     outcome = shop.check("remainders")
@@ -49,11 +47,7 @@ def test_rows_are_counted_once_and_followed_from_there(
     monkeypatch.setattr(self_check, "FIRST", 0)
     shop.table("numbers", "id bigint, remainder bigint")
     shop.run("INSERT INTO numbers SELECT id, id % 7 FROM range(1500)")
-    shop.model(
-        "remainders",
-        "select remainder, count(*) as n from numbers group by remainder",
-        refresh_mode="auto",
-    )
+    shop.model("remainders", REMAINDERS, refresh_mode="auto")
     shop.check("remainders", "FULL")
     found = []
     for number in range(4):
@@ -80,11 +74,7 @@ def test_what_was_counted_is_forgotten_with_its_table(
     shop: SparkShop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(cost, "SMALL", 1)
-    shop.model(
-        "remainders",
-        "select remainder, count(*) as n from numbers group by remainder",
-        refresh_mode="auto",
-    )
+    shop.model("remainders", REMAINDERS, refresh_mode="auto")
     for rows, first in ((2000, "FULL"), (100, "REINITIALIZE")):
         # The second time it is another table of that name, and its versions begin anew.
         shop.run("DROP TABLE IF EXISTS numbers")
