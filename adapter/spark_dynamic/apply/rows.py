@@ -5,7 +5,7 @@ a running number), which is unique without looking at the table. Duplicates diff
 ordinals; a delete of k copies picks k of them.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from spark_dynamic.apply.identity import ENCODING, HASH, row_hash
@@ -18,6 +18,10 @@ from spark_dynamic.sql.write import WEIGHT, indented
 REFRESH, ROW = "__dyn_refresh", "__dyn_row"
 # The lowest and the highest value of columns, as SQL.
 Ranges = Mapping[str, tuple[str, str]]
+# The first bits of a hash: as good as all of it to tell few rows from many, and short enough for
+# Delta's history, which keeps conditions. No expression of this kind reaches the Parquet reader,
+# which a long list overflows.
+_PREFIX = f"shiftright({{table}}{HASH[0]}, 44)"
 _SAME_ROW = " AND ".join(f"t.{column} = s.{column}" for column in (*HASH, REFRESH, ROW))
 _LOST = "raise_error('DELETED_ROW_MISSING: a row to be deleted is not in the storage')"
 _TWICE = "raise_error('ROW_STORED_TWICE: a row to be deleted is in the storage twice')"
@@ -30,6 +34,15 @@ def between(bounds: Ranges, table: str = "") -> list[str]:
     ['t.`a` BETWEEN 1 AND 9']
     """
     return [f"{table}{quote(c)} BETWEEN {low} AND {high}" for c, (low, high) in bounds.items()]
+
+
+def _among(prefixes: Collection[int], table: str = "") -> list[str]:
+    """Return the condition that a row's hash begins with one of the prefixes, if there are any.
+
+    It belongs before all others: it is quick, and true of few rows.
+    """
+    listed = ", ".join(map(str, sorted(prefixes)))
+    return [f"{_PREFIX.format(table=table)} IN ({listed})"] if prefixes else []
 
 
 @dataclass(frozen=True)
@@ -115,13 +128,17 @@ class Rows:
         bounds: Ranges,
         *,
         are_few: bool = False,
+        prefixes: Collection[int] = (),
     ) -> str:
         """Return the statement that deletes and adds net changes in one commit.
 
         `bounds` hold for every deleted row; with them Delta skips files. Of what `are_few`, Spark
-        cannot tell how few they are once they were joined: it would sort the whole storage.
+        cannot tell how few they are once they were joined: it would sort the whole storage. Delta
+        still sorts all rows of the files that it changes, unless it has the `prefixes` of the
+        deleted ones.
         """
-        picks, inserts = self._picks(storage, version, net, bounds), self._inserts(net, refresh)
+        where = [*_among(prefixes), *between(bounds)]
+        picks, inserts = self._picks(storage, version, net, where), self._inserts(net, refresh)
         source = f"{picks}\nUNION ALL\n{inserts}"
         if are_few:
             source = f"SELECT /*+ BROADCAST(changed) */ * FROM {indented(source)} AS changed"
@@ -131,9 +148,15 @@ class Rows:
         values[columns.index(REFRESH)] = fresh
         return (
             f"MERGE INTO {storage.sql} AS t USING {indented(source)} AS s\n"
-            f"ON {' AND '.join([_SAME_ROW, *between(bounds, 't.')])}\n"
+            f"ON {' AND '.join([*_among(prefixes, 't.'), _SAME_ROW, *between(bounds, 't.')])}\n"
             "WHEN MATCHED THEN DELETE\n"
             f"WHEN NOT MATCHED THEN INSERT ({', '.join(columns)}) VALUES ({', '.join(values)})"
+        )
+
+    def prefixes(self, net: str) -> str:
+        """Return the query for the prefixes of the rows that net changes delete."""
+        return (
+            f"SELECT DISTINCT {_PREFIX.format(table='')} AS prefix FROM {net} WHERE {WEIGHT} < 0"
         )
 
     def _inserts(self, net: str, refresh: int) -> str:
@@ -144,12 +167,12 @@ class Rows:
             f"explode(sequence(1L, {WEIGHT})) AS {ROW} FROM {net} WHERE {WEIGHT} > 0"
         )
 
-    def _picks(self, storage: TableName, version: int, net: str, bounds: Ranges) -> str:
+    def _picks(self, storage: TableName, version: int, net: str, where: Sequence[str]) -> str:
         """Return which stored rows go: of each hash, the oldest as many as its weight says."""
         order = f"PARTITION BY n.{HASH[0]}, n.{HASH[1]}"
         stored = (
             f"SELECT {', '.join((*HASH, REFRESH, ROW))} FROM {storage.sql} "
-            f"VERSION AS OF {version} WHERE {' AND '.join(['true', *between(bounds)])}"
+            f"VERSION AS OF {version} WHERE {' AND '.join(['true', *where])}"
         )
         same = " AND ".join(f"o.{column} = n.{column}" for column in HASH)
         # Of all that is stored only these are joined, which Spark knows to be few.

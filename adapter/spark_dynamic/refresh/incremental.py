@@ -60,6 +60,8 @@ _FOR_TINY_MERGES = {
 }
 # Up to so many changed rows are handed to everyone who looks for them.
 _BROADCAST = 50_000
+# Up to so many deleted rows are listed for Delta: what else is stored is left out of its sort.
+_LISTED = 10_000
 _FOR_FEW_CHANGES = {
     # After each part of an adaptive query Spark plans the rest again, and Delta then lists again
     # all files of every table that has deletion vectors.
@@ -303,10 +305,21 @@ class _Refresh:
             return Write(target.append_net(work.storage, net, work.refresh))
         bounds = _ranges(deleted.bounds)
         changed = deleted.rows + deleted.others
+        settings = self._for_merge(changed)
+        prefixes: list[int] = []
+        # Where everything stored is little, there is nothing to leave out.
+        if deleted.rows <= _LISTED and not settings:
+            prefixes = [int(row["prefix"]) for row in self._warehouse.rows(target.prefixes(net))]
         merge = target.merge(
-            work.storage, work.version, net, work.refresh, bounds, are_few=changed <= _BROADCAST
+            work.storage,
+            work.version,
+            net,
+            work.refresh,
+            bounds,
+            are_few=changed <= _BROADCAST,
+            prefixes=prefixes,
         )
-        return Write(merge, self._for_merge(changed))
+        return Write(merge, settings)
 
     # Groups
 

@@ -56,6 +56,27 @@ def test_few_changed_rows_are_handed_to_all_who_look_for_them(
         assert ("/*+ BROADCAST(changed) */" in merge) == is_handed_out
 
 
+def test_few_deleted_rows_of_a_large_table_are_listed(
+    orders: SparkShop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    orders.model("pairs", "select customer, amount from orders")
+    orders.check("pairs", "FULL")
+    listed = "shiftright(t.__dyn_hash_1, 44) IN ("
+    is_large = ("_FEW", 0)
+    # One row; two of three copies; too many for the list.
+    for id, changed, setting, is_listed in (
+        (1, "customer = 'b', amount = 20", is_large, True),
+        (2, "customer = NULL", is_large, True),
+        (3, "amount = -1", ("_LISTED", 0), False),
+    ):
+        monkeypatch.setattr(incremental, *setting)
+        orders.run(f"UPDATE orders SET {changed} WHERE id = {id}")
+        orders.check("pairs")
+        [merge] = [s for s in orders.statements if s.startswith("MERGE")]
+        assert (listed in merge) == is_listed
+        orders.check("pairs", "NO_DATA")
+
+
 def test_a_join_follows_both_sides(orders: SparkShop) -> None:
     orders.table("customers", "name string, country string", "('a', 'x')", "('b', 'y')")
     orders.model(
