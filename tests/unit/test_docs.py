@@ -27,6 +27,7 @@ from spark_dynamic.config import OWN_CONFIGS
 from spark_dynamic.frontier.state import create_state_table
 from spark_dynamic.names import TableName
 from spark_dynamic.refresh import cost
+from spark_dynamic.schedule.known import COMPARED
 from spark_dynamic.sql.dialect import SparkDynamic
 
 ROOT = Path(__file__).parents[2]
@@ -258,9 +259,9 @@ def test_the_remedies_are_those_of_the_engine() -> None:
 def test_the_numbers_of_the_cost_rule_are_those_of_the_engine() -> None:
     why, _ = reasons()["CHEAPER"]
     assert f"fewer than {cost.SMALL:,} rows" in why and f"{cost.MARGIN} times as long" in why
-    in_words = "more than a quarter", "at least two", "after ten full refreshes"
+    in_words = "more than a quarter", "last two incremental", "last two full", "after ten full"
     assert all(words in why for words in in_words)
-    assert (cost.LARGE, cost.TRIES, cost.PATIENCE) == (0.25, 2, 10)
+    assert (cost.LARGE, COMPARED, cost.PATIENCE) == (0.25, 2, 10)
 
 
 RAISED = ("EngineError", "EmbeddedSparkError", "RefreshError", "StreamError", "DbtRuntimeError",

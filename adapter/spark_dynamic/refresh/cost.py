@@ -27,8 +27,6 @@ LARGE = 0.25
 # An incremental refresh may take so much longer than a full one: it also leaves a change feed
 # that is small for its readers.
 MARGIN = 1.1
-# So many incremental refreshes tell how long they take: those in a cold JVM say little.
-TRIES = 2
 # After so many full refreshes the incremental one is tried again: tables grow.
 PATIENCE = 10
 
@@ -36,7 +34,7 @@ PATIENCE = 10
 def slower_so_far(known: Known, inserts_only: bool) -> Reason | None:
     """Return that incremental refreshes took longer than full ones, if they did.
 
-    The quickest of the last few of a kind is compared: the first ones of a process are slow.
+    The quicker of the last two of a kind is compared: the first ones of a process are slow.
     """
     times = _Times.of(known, inserts_only)
     if times is None or known.fulls_in_a_row >= PATIENCE:
@@ -100,7 +98,7 @@ class _Times(NamedTuple):
     @classmethod
     def of(cls, known: Known, inserts_only: bool) -> Self | None:
         """Return what can be compared; None if nothing can be yet."""
-        incremental = known.quickest_incremental(inserts_only, TRIES)
+        incremental = known.quickest_incremental(inserts_only)
         full = known.quickest_full
         return cls(incremental, full, inserts_only) if incremental and full else None
 

@@ -9,6 +9,8 @@ from spark_dynamic.schedule.waits import Waits, longest_wait, noted_wait
 
 # One slow refresh is remembered for so many others.
 _KEPT: Final = 5
+# So many refreshes of a kind are compared: one may have met a cold JVM, older ones other changes.
+COMPARED: Final = 2
 WAITING: Final = "WAITING"
 _WRITES: Final = ("FULL", "REINITIALIZE", "INCREMENTAL")
 # What brings a table to a data timestamp, with or without new rows.
@@ -89,15 +91,14 @@ class Known:
     @property
     def quickest_full(self) -> timedelta | None:
         """How long a full refresh takes; None if nobody can tell."""
-        if self.fulls:
-            return min(self.fulls)
-        # It did not only compute the table, but made it: as much again.
-        return self.build / 2 if self.build else None
+        # A build does not only compute the table, but makes it: as much again.
+        built = [self.build / 2] if self.build and len(self.fulls) < COMPARED else []
+        return min([*self.fulls, *built], default=None)
 
-    def quickest_incremental(self, inserts_only: bool, tries: int) -> timedelta | None:
-        """How long an incremental refresh takes; None if there were not so many yet."""
+    def quickest_incremental(self, inserts_only: bool) -> timedelta | None:
+        """How long an incremental refresh takes; None if there were too few yet."""
         found = self.inserts if inserts_only else self.incrementals
-        return min(found) if len(found) >= tries else None
+        return min(found) if len(found) >= COMPARED else None
 
     @property
     def expected_wait(self) -> timedelta:
@@ -154,15 +155,15 @@ def _compared(known: Known, refresh: Refresh) -> Known:
     if not refresh.writes or not took:
         return known
     if refresh.action == "INCREMENTAL" and refresh.inserts_only:
-        return replace(known, inserts=(took, *known.inserts)[:_KEPT], fulls_in_a_row=0)
+        return replace(known, inserts=(took, *known.inserts)[:COMPARED], fulls_in_a_row=0)
     if refresh.action == "INCREMENTAL":
-        kept = (took, *known.incrementals)[:_KEPT]
+        kept = (took, *known.incrementals)[:COMPARED]
         return replace(known, incrementals=kept, fulls_in_a_row=0)
     if not known.timestamps or refresh.action == "REINITIALIZE":
         # The query may be another one.
         known = replace(known, fulls=(), incrementals=(), inserts=())
         return replace(known, build=took, fulls_in_a_row=1)
-    kept = (took, *known.fulls)[:_KEPT]
+    kept = (took, *known.fulls)[:COMPARED]
     return replace(known, fulls=kept, fulls_in_a_row=known.fulls_in_a_row + 1)
 
 

@@ -43,10 +43,21 @@ def test_what_was_slower_is_not_done_again_until_it_is_tried_again() -> None:
     assert slower_so_far(noted(known, took(7, "INCREMENTAL")), False) is None
 
 
-def test_what_a_build_took_counts_until_there_was_a_full_refresh() -> None:
+def test_what_a_build_took_counts_until_there_were_two_full_refreshes() -> None:
     known = refreshed((4, "FULL"), (3, "INCREMENTAL"), (3, "INCREMENTAL"))
     assert slower_so_far(known, False) is not None
+    known = noted(known, took(5, "FULL"))
+    assert slower_so_far(known, False) is not None
     assert slower_so_far(noted(known, took(5, "FULL")), False) is None
+
+
+def test_refreshes_of_other_changes_are_forgotten() -> None:
+    known = refreshed((20, "FULL"), *[(4, "INCREMENTAL")] * 5, (15, "INCREMENTAL"))
+    assert slower_so_far(known, False) is None
+    known = noted(known, took(16, "INCREMENTAL"))
+    assert slower_so_far(known, False) is not None
+    known = noted(noted(known, took(25, "FULL")), took(24, "FULL"))
+    assert slower_so_far(known, False) is None
 
 
 def test_inserts_say_nothing_about_other_changes() -> None:
