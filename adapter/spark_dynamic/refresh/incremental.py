@@ -60,8 +60,9 @@ _FOR_TINY_MERGES = {
 }
 # Up to so many changed rows are handed to everyone who looks for them.
 _BROADCAST = 50_000
-# Up to so many deleted rows are listed for Delta: what else is stored is left out of its sort.
-_LISTED = 10_000
+# Up to so many deleted rows are listed for Delta, which leaves the others out of its sort, if
+# there are so many others for each: a long list takes its time to plan.
+_LISTED, _OTHERS = 10_000, 200
 _FOR_FEW_CHANGES = {
     # After each part of an adaptive query Spark plans the rest again, and Delta then lists again
     # all files of every table that has deletion vectors.
@@ -308,7 +309,8 @@ class _Refresh:
         settings = self._for_merge(changed)
         prefixes: list[int] = []
         # Where everything stored is little, there is nothing to leave out.
-        if deleted.rows <= _LISTED and not settings:
+        few = deleted.rows <= _LISTED and deleted.rows * _OTHERS <= work.rows_stored()
+        if few and not settings:
             prefixes = [int(row["prefix"]) for row in self._warehouse.rows(target.prefixes(net))]
         merge = target.merge(
             work.storage,

@@ -62,14 +62,16 @@ def test_few_deleted_rows_of_a_large_table_are_listed(
     orders.model("pairs", "select customer, amount from orders")
     orders.check("pairs", "FULL")
     listed = "shiftright(t.__dyn_hash_1, 44) IN ("
-    is_large = ("_FEW", 0)
-    # One row; two of three copies; too many for the list.
-    for id, changed, setting, is_listed in (
-        (1, "customer = 'b', amount = 20", is_large, True),
-        (2, "customer = NULL", is_large, True),
-        (3, "amount = -1", ("_LISTED", 0), False),
+    monkeypatch.setattr(incremental, "_FEW", 0)
+    # One row; two of three copies; too many for the list; too many of what is stored.
+    for id, changed, most, others, is_listed in (
+        (1, "customer = 'b', amount = 20", 1, 4, True),
+        (2, "customer = NULL", 1, 4, True),
+        (3, "amount = -1", 0, 4, False),
+        (3, "amount = -2", 1, 5, False),
     ):
-        monkeypatch.setattr(incremental, *setting)
+        monkeypatch.setattr(incremental, "_LISTED", most)
+        monkeypatch.setattr(incremental, "_OTHERS", others)
         orders.run(f"UPDATE orders SET {changed} WHERE id = {id}")
         orders.check("pairs")
         [merge] = [s for s in orders.statements if s.startswith("MERGE")]
