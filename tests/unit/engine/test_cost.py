@@ -1,7 +1,11 @@
 """What `auto` learns from the table's own refreshes."""
 
+import json
+from collections import defaultdict
 from contextlib import nullcontext
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from statistics import median
 
 import pytest
 from fake_shop import small_shop
@@ -15,6 +19,11 @@ from spark_dynamic.schedule.known import Known, Refresh, known_from, noted
 from spark_dynamic.schedule.remembered import Remembered, read_remembered, write_remembered
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
+FIGURES = Path(__file__).parents[3] / "docs" / "benchmarks" / "tpch_1.json"
+# The seconds that the benchmark recorded of each model, by the kind of change, round by round.
+RECORDED: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
+for figure in json.loads(FIGURES.read_text())["rounds"]:
+    RECORDED[figure["model"]][figure["workload"]].append(figure["seconds"])
 
 
 def took(seconds: float, action: str) -> Refresh:
@@ -121,3 +130,19 @@ def test_changes_that_cancel_out_leave_no_reason(
     assert (plan.decision.action, plan.decision.reason.code) == ("INCREMENTAL", "CHANGES_CHEAPER")
     monkeypatch.setattr(run, "incremental_statement", lambda *_: nullcontext(None))
     assert run.foresee(plan, cycle, session).decision == Decision("NO_DATA")
+
+
+@pytest.mark.parametrize("query", sorted({model.split("__")[0] for model in RECORDED}))
+def test_recorded_changes_cost_at_most_a_quarter_more_than_in_the_better_mode(query: str) -> None:
+    full, incremental = RECORDED[f"{query}__full"], RECORDED[f"{query}__incremental"]
+    # A build takes about twice as long as a rebuild.
+    known = refreshed((2 * min(full["inserts, recent"]), "FULL"))
+    for workload in full:
+        kind = "INSERTS" if workload.startswith("inserts") else "INCREMENTAL"
+        chosen = []
+        for rebuild, changes in zip(full[workload], incremental[workload], strict=True):
+            is_full = slower_so_far(known, kind == "INSERTS") is not None
+            chosen.append(rebuild if is_full else changes)
+            known = noted(known, took(chosen[-1], "FULL" if is_full else kind))
+        better = min(median(full[workload]), median(incremental[workload]))
+        assert median(chosen) <= 1.25 * better, workload
