@@ -175,7 +175,8 @@ _REASONS = {
     "SELF_CHECK_FAILED": (
         "An incremental refresh did not give what the query gives: {detail}. This is a bug in "
         "dbt-spark-dynamic; the table was rebuilt and is refreshed in full from here on.",
-        "Please report it, with the query and the row that the state table names.",
+        "Please report it, with the query and the row that the state table names; after an "
+        "upgrade, --full-refresh trusts the query again.",
     ),
     "INCREMENTAL_FAILED": (
         "The incremental refresh failed: {detail}.",

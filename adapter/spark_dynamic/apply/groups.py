@@ -5,9 +5,10 @@ are added to, extremes only compared. Only what cannot be adjusted is computed a
 groups concerned. A group is gone when its row count is 0, whatever its sums are.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from types import MappingProxyType
 
 from sqlglot import exp
 
@@ -107,13 +108,13 @@ class Groups:
         """Return all groups of the aggregate's input, in the form of the storage."""
         values = {stored.name: quote(stored.name) for stored in self.stored}
         keys = {id: quote(id) for id in self.keys}
-        columns = [f"{sql} AS {quote(name)}" for name, sql in self._columns(keys, values).items()]
+        columns = [f"{sql} AS {quote(name)}" for name, sql in self.written(keys, values).items()]
         return f"SELECT {', '.join(columns)} FROM {indented(self.recomputed(rows))}"
 
-    def recomputed(self, rows: str) -> str:
-        """Return keys and state of the groups of some rows."""
+    def recomputed(self, rows: str, further: Sequence[str] = ()) -> str:
+        """Return keys and state of the groups of some rows, and further aggregates."""
         state = [f"{stored.over_rows} AS {quote(stored.name)}" for stored in self.stored]
-        return self._grouped(rows, state)
+        return self._grouped(rows, [*state, *further])
 
     def changes(self, delta: str, insert_only: bool) -> str:
         """Return per group what has to be added to its state, and what was deleted from it."""
@@ -204,12 +205,12 @@ class Groups:
         old_keys = {id: f"t.{quote(name)}" for id, name in self.keys.items()}
         updates = {
             name: sql
-            for name, sql in self._columns(old_keys, new).items()
+            for name, sql in self.written(old_keys, new).items()
             if name not in self.keys.values()
         }
         same = " AND ".join(f"t.{quote(s.name)} <=> {new[s.name]}" for s in self.stored)
         assigned = ",\n  ".join(f"{quote(name)} = {sql}" for name, sql in updates.items())
-        inserts = self._columns(keys, added)
+        inserts = self.written(keys, added)
         clauses = [
             f"MERGE INTO {storage.sql} AS t USING {indented(source)} AS s",
             f"ON {' AND '.join([self._same_keys('t', 's'), *between(bounds, 't.')])}",
@@ -226,12 +227,23 @@ class Groups:
         ]
         return "\n".join(clauses)
 
-    def _columns(self, keys: Mapping[str, str], state: Mapping[str, str]) -> dict[str, str]:
-        """Return every column of the storage as SQL over given keys and state."""
+    def written(
+        self,
+        keys: Mapping[str, str],
+        state: Mapping[str, str],
+        moved: Mapping[str, str] = MappingProxyType({}),
+    ) -> dict[str, str]:
+        """Return every column of the storage as SQL over given keys and state.
+
+        `moved` is what is added to the values of some measures.
+        """
         values: dict[str, Expression] = {id: exp.Var(this=sql) for id, sql in keys.items()}
         raw: dict[str, Expression] = {name: exp.Var(this=sql) for name, sql in state.items()}
         for id, measure in self._measures.items():
             values[id] = substitute(measure.result, raw)
+            if id in moved:
+                value = exp.Paren(this=values[id])
+                values[id] = exp.Add(this=value, expression=exp.Var(this=moved[id]))
         # In this order, and none after one that does not hold: it may be there to spare them.
         visible = " AND ".join(
             f"coalesce({on_one_line(substitute(condition, values))}, false)"

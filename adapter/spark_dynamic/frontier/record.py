@@ -97,6 +97,8 @@ class Record:
     window: dict[str, Any] = field(default_factory=dict)
     # The fingerprint whose incremental refresh was once found to be wrong.
     distrusted: str = ""
+    # A delta was computed, and nothing was left of it.
+    has_empty_delta: bool = False
     # How many rows tables had at a version, as far as that was known: from there on history tells.
     rows: dict[str, tuple[int, int]] = field(default_factory=dict)
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from spark_dynamic.apply.groups import Groups
+from spark_dynamic.apply.rounding import Rounding, rounding
 from spark_dynamic.apply.rows import Rows
 from spark_dynamic.apply.shape import (
     GroupShape,
@@ -58,6 +59,12 @@ class Maintenance:
         if isinstance(self.target, Rows):
             return self.target.build(pinned, refresh)
         return self.target.build(Writer(Pinned(versions)).select(self.plan).sql)
+
+    def rounding(self, versions: Mapping[TableName, int]) -> Rounding | None:
+        """Return how far rounding may move the result; None if all of it is exact."""
+        if isinstance(self.target, Rows):
+            return None
+        return rounding(self.target, Writer(Pinned(versions)).select(self.plan).sql)
 
 
 class Pinned:

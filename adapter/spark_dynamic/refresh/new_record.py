@@ -64,10 +64,18 @@ def new_record(plan: Plan, cycle: Cycle, attempt: str) -> Record:
         fingerprint=found or (before.fingerprint if keeps and before else ""),
         state=plan.state,
         window=plan.slide.facts if plan.slide else {},
-        distrusted=plan.distrusted or (before.distrusted if before else ""),
+        distrusted=plan.distrusted or _distrusted_before(plan),
+        has_empty_delta=plan.has_empty_delta,
         # After a rebuild, a source may be another table of the same name.
         rows=_rows(plan, cut, cycle, before.rows if keeps and before else {}),
     )
+
+
+def _distrusted_before(plan: Plan) -> str:
+    """Return the fingerprint that is not trusted; an explicit --full-refresh trusts it again."""
+    if plan.record is None or plan.request.full_refresh:
+        return ""
+    return plan.record.distrusted
 
 
 def _rows(

@@ -60,6 +60,8 @@ class Plan:
     columns: tuple[StoredColumn, ...] = ()
     generation: int = 1
     moves_record: bool = False
+    # The delta was computed, and nothing was left of it.
+    has_empty_delta: bool = False
     maintenance: Maintenance | None = None
     # The fingerprint that is not to be trusted any more.
     distrusted: str = ""
@@ -120,7 +122,8 @@ def plan_refresh(request: Request, cycle: Cycle, warehouse: Warehouse) -> Plan:
         )
         return _with_query(plan, warehouse)
     verdict = judge(request, analysis, record.verdict if record else None, cycle, warehouse)
-    distrusted = record.distrusted if record else ""
+    # An explicit --full-refresh trusts the query again.
+    distrusted = record.distrusted if record and not request.full_refresh else ""
     upkeep = Upkeep(request, analysis, verdict, distrusted, cycle, warehouse)
     invalid = why_invalid(request, stored, analysis, upkeep.is_cosmetic, cycle, warehouse)
     config_changes = config_changes_since(record, request)

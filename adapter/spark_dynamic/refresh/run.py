@@ -231,13 +231,14 @@ def foresee(plan: Plan, cycle: Cycle, warehouse: Warehouse) -> Plan:
 def _without_rows(plan: Plan) -> Plan:
     """Return a plan that only moves the record: everything that changed was changed back."""
     decision = replace(plan.decision, action="NO_DATA", reason=NONE)
-    return replace(plan, decision=decision, moves_record=True)
+    return replace(plan, decision=decision, moves_record=True, has_empty_delta=True)
 
 
 def _is_right(outcome: Outcome, cycle: Cycle, warehouse: Warehouse) -> bool:
     """Compare what was written with the query, now and then; what is wrong is rebuilt from it."""
     plan, written = outcome.plan, outcome.recorded
-    if plan.maintenance is None or written is None or not plan.decision.writes:
+    is_computed = plan.decision.writes or plan.has_empty_delta
+    if plan.maintenance is None or written is None or not is_computed:
         return True
     wrong = what_differs(plan, written, cycle, warehouse)
     if not wrong:

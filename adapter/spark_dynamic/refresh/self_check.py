@@ -1,8 +1,9 @@
-"""The self-check: is what was computed in another way than the query says what the query gives?
+"""The self-check: compare an incremental result with the query.
 
 Fuzzing covers the rules, not every query that people write. So the first incremental refreshes
-of a table are compared with its query where that is cheap, and a few later ones. So is the first
-build of groups, which are built with what they are kept by, and not from the text as it is.
+of a table are compared with its query where that is cheap, and a few later ones, also those that
+found nothing to write. So is the first build of groups: it is written from the plan, together
+with the hidden state, and not from the text as it is.
 """
 
 from spark_dynamic.apply.groups import Groups
@@ -18,6 +19,8 @@ FIRST, EVERY = 2, 100
 # Above so many rows in the sources, running the query again is not cheap.
 CHEAP = 1_000_000
 
+_REBUILDS = ("FULL", "REINITIALIZE")
+
 
 def what_differs(plan: Plan, written: Recorded, cycle: Cycle, warehouse: Warehouse) -> str:
     """Return how a table differs from its query, if it does and was checked at all."""
@@ -26,7 +29,7 @@ def what_differs(plan: Plan, written: Recorded, cycle: Cycle, warehouse: Warehou
     if not _is_due(plan, written.record) or not _is_cheap(plan, cycle, warehouse):
         return ""
     try:
-        found = verify(plan.request, cycle, warehouse)
+        found = verify(plan.request, cycle, warehouse, plan.maintenance)
     except EngineError as error:
         if error.code != "TOO_MANY_DIFFERENCES":
             raise
@@ -51,15 +54,22 @@ def _touches_twice(commit: Commit) -> bool:
 def _is_due(plan: Plan, record: Record) -> bool:
     tail = plan.stored.tail if plan.stored else None
     before = [r.record for r in (tail.newest, *tail.older) if r is not None] if tail else []
-    if record.action != "INCREMENTAL":
+    if not _followed_changes(record):
         is_new = all(r.fingerprint != record.fingerprint for r in before)
+        is_new |= any(r.distrusted == record.fingerprint for r in before)
         are_groups = plan.maintenance and isinstance(plan.maintenance.target, Groups)
         return FIRST > 0 and is_new and bool(are_groups)
     if record.refresh_number % EVERY == 0:
         return True
     since = [r for r in before if r.incarnation == record.incarnation]
-    is_whole = len(since) < len(before) or any(r.action != "INCREMENTAL" for r in since)
-    return is_whole and sum(r.action == "INCREMENTAL" for r in since) < FIRST
+    # Only if the rebuild is among them are they all the refreshes since then.
+    is_whole = len(since) < len(before) or any(r.action in _REBUILDS for r in since)
+    return is_whole and sum(map(_followed_changes, since)) < FIRST
+
+
+def _followed_changes(record: Record) -> bool:
+    """Tell whether a refresh computed a delta, even if nothing was left to write."""
+    return record.action == "INCREMENTAL" or record.has_empty_delta
 
 
 def _is_cheap(plan: Plan, cycle: Cycle, warehouse: Warehouse) -> bool:
@@ -67,5 +77,5 @@ def _is_cheap(plan: Plan, cycle: Cycle, warehouse: Warehouse) -> bool:
     versions = plan.cut.versions()
     tables = plan.analysis.tables()
     # A rebuilt table's sources may be others than those of its old record.
-    record = plan.record if plan.decision.action == "INCREMENTAL" else None
+    record = plan.record if plan.decision.action not in _REBUILDS else None
     return sum(cycle.rows(warehouse, t, versions[t], record) for t in tables) <= CHEAP

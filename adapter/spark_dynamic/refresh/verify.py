@@ -1,6 +1,6 @@
 """Is a dynamic table equal to its query? The query runs at the recorded cut, and rows compare.
 
-Equal means equal as bags; `difference` says when two rows are equal.
+Equal means equal as bags; `Comparison` says when two rows are equal.
 """
 
 from dataclasses import dataclass, replace
@@ -15,17 +15,19 @@ from spark_dynamic.changes.upstream_keys import recorded_keys
 from spark_dynamic.changes.window import Window
 from spark_dynamic.changes.window_log import WindowLog
 from spark_dynamic.changes.window_net import WindowNet
-from spark_dynamic.errors import EngineError
+from spark_dynamic.errors import EngineError, WarehouseError
 from spark_dynamic.frontier.cut import Cut
 from spark_dynamic.frontier.record import Record, Recorded
 from spark_dynamic.names import TableName
-from spark_dynamic.refresh.analyse import Analysis, analyse, is_pinned
+from spark_dynamic.refresh.analyse import Analysis, always_full, analyse, is_pinned
 from spark_dynamic.refresh.cycle import Cycle
-from spark_dynamic.refresh.difference import COPIES, beyond_tolerance, differing_rows
+from spark_dynamic.refresh.difference import Comparison
+from spark_dynamic.refresh.maintenance import Maintenance, maintain
 from spark_dynamic.refresh.request import Request
 from spark_dynamic.refresh.sources import seen
 from spark_dynamic.refresh.stored import find_stored
 from spark_dynamic.sql.pin import pinned
+from spark_dynamic.support import NotIncremental
 from spark_dynamic.warehouse import Warehouse
 
 _MOST = 10_000
@@ -45,8 +47,13 @@ class Verification:
         return not self.differing
 
 
-def verify(request: Request, cycle: Cycle, warehouse: Warehouse) -> Verification:
-    """Compare a dynamic table with its query at the recorded cut."""
+def verify(
+    request: Request, cycle: Cycle, warehouse: Warehouse, maintenance: Maintenance | None = None
+) -> Verification:
+    """Compare a dynamic table with its query at the recorded cut.
+
+    `maintenance` is how the query is maintained, if that is known already.
+    """
     stored = find_stored(request.view, cycle, warehouse)
     if stored is None or stored.tail.newest is None:
         raise EngineError("NOT_BUILT", f"{request.view} was not built yet, or left no record.")
@@ -63,6 +70,7 @@ def verify(request: Request, cycle: Cycle, warehouse: Warehouse) -> Verification
             f"The query of {request.view} cannot be run as it was: its sources have no versions, "
             "or it calls a random function, or a clock in a way that cannot be written down.",
         )
+    versions: dict[TableName, int] = {}
     if request.window is None:
         versions = _versions(record, analysis, cycle, warehouse)
         clock = record.clock if record.verdict.at_clock else None
@@ -71,13 +79,48 @@ def verify(request: Request, cycle: Cycle, warehouse: Warehouse) -> Verification
     else:
         query, condition = _kept_changes(request.window, record, analysis, cycle, warehouse)
     shown = view_query(record.columns, stored.storage, condition, stored.version)
-    rows = warehouse.rows(f"{differing_rows(shown, query, record.columns)} LIMIT {_MOST + 1}")
+    # Most often nothing differs, and then it does not matter how much rounding explains.
+    comparison = Comparison(record.columns, scale=0.0)
+    rows = _compared(comparison, shown, query, warehouse)
+    if rows:
+        if maintenance is None and versions:
+            maintenance = _maintenance(request, record, analysis, versions, warehouse)
+        allowed = maintenance.rounding(versions) if maintenance else None
+        comparison = Comparison(record.columns, 0.0 if maintenance else 1.0, allowed)
+        if comparison.inexact:
+            try:
+                rows = _compared(comparison, shown, query, warehouse)
+            except WarehouseError:
+                # A sum that is moved a little may be one that nothing can be divided by.
+                comparison = Comparison(record.columns)
+                rows = _compared(comparison, shown, query, warehouse)
     if len(rows) > _MOST:
         raise EngineError("TOO_MANY_DIFFERENCES", f"More than {_MOST} rows differ.")
     names = tuple(column.name for column in record.columns)
-    found = [(int(row[COPIES]), tuple(row[f"c{i}"] for i in range(len(names)))) for row in rows]
-    differing = tuple(beyond_tolerance(found, record.columns))
+    differing = tuple((row.copies, row.values) for row in comparison.differing(rows))
     return Verification(names, differing, record.data_timestamp)
+
+
+def _compared(
+    comparison: Comparison, shown: str, query: str, warehouse: Warehouse
+) -> list[dict[str, Any]]:
+    return warehouse.rows(f"{comparison.query(shown, query)} LIMIT {_MOST + 1}")
+
+
+def _maintenance(
+    request: Request,
+    record: Record,
+    analysis: Analysis,
+    versions: dict[TableName, int],
+    warehouse: Warehouse,
+) -> Maintenance | None:
+    """Return how the query of a table could be maintained, if it could."""
+    if always_full(analysis, record.verdict) is not None:
+        return None
+    try:
+        return maintain(analysis, record.verdict, request.schema, versions, warehouse)
+    except (NotIncremental, WarehouseError):
+        return None
 
 
 def _kept_changes(

@@ -7,7 +7,7 @@ from spark_dynamic.apply.groups import Groups
 from spark_dynamic.errors import EngineError
 from spark_dynamic.frontier.record import StoredColumn
 from spark_dynamic.refresh import self_check
-from spark_dynamic.refresh.difference import differing_rows
+from spark_dynamic.refresh.difference import Comparison
 
 
 def test_a_wrong_refresh_is_found_rebuilt_and_not_tried_again(
@@ -59,6 +59,45 @@ def test_a_wrong_first_build_is_found_and_built_as_the_query_says(
     assert shop.check("m", "FULL").plan.decision.reason.code == "SELF_CHECK_FAILED"
 
 
+def test_a_full_refresh_that_was_asked_for_trusts_the_query_again(
+    shop: SparkShop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(self_check, "FIRST", 2)
+    monkeypatch.setattr("spark_dynamic.refresh.plan.cheaper_full", lambda *_: None)
+    shop.table("t", "a int, b int", "(1, 1)", "(1, 2)")
+    shop.model("m", "select a, sum(b) as total from t group by a", refresh_mode="auto")
+    build = Groups.build
+    with monkeypatch.context() as broken:
+        broken.setattr(
+            Groups, "build", lambda self, rows: build(self, rows).replace("sum(", "max(")
+        )
+        shop.check("m", "REINITIALIZE")
+        # What is still wrong is found again, and not trusted any longer than before.
+        reason = shop.refresh("m", full_refresh=True).plan.decision.reason
+        assert reason.code == "SELF_CHECK_FAILED"
+    shop.run("INSERT INTO t VALUES (1, 7)")
+    assert shop.check("m", "FULL").plan.decision.reason.code == "SELF_CHECK_FAILED"
+    assert shop.refresh("m", full_refresh=True).plan.decision.reason.code == "REQUESTED"
+    shop.run("INSERT INTO t VALUES (1, 8)")
+    shop.check("m")
+
+
+def test_a_delta_that_is_wrongly_empty_is_found(
+    shop: SparkShop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(self_check, "FIRST", 2)
+    monkeypatch.setattr("spark_dynamic.refresh.plan.cheaper_full", lambda *_: None)
+    shop.table("t", "a int, b int", "(1, 1)")
+    shop.model("m", "select a, sum(b) as total from t group by a", refresh_mode="auto")
+    shop.check("m", "FULL")
+    right = Groups.changes
+    monkeypatch.setattr(
+        Groups, "changes", lambda self, rows, only: f"{right(self, rows, only)} HAVING false"
+    )
+    shop.run("INSERT INTO t VALUES (2, 5)")
+    assert shop.check("m", "REINITIALIZE").plan.decision.reason.code == "SELF_CHECK_FAILED"
+
+
 @pytest.mark.parametrize("trouble", ["forbidden", "killed"])
 def test_wrong_rows_are_not_forgotten_until_they_are_rebuilt(
     shop: SparkShop, monkeypatch: pytest.MonkeyPatch, trouble: str
@@ -97,9 +136,9 @@ def test_later_refreshes_and_large_sources_are_not_checked(
     checked: list[str] = []
     verify = self_check.verify
 
-    def note(request, cycle, warehouse):
+    def note(request, *others):
         checked.append(request.model)
-        return verify(request, cycle, warehouse)
+        return verify(request, *others)
 
     monkeypatch.setattr(self_check, "verify", note)
     monkeypatch.setattr(self_check, "FIRST", 1)
@@ -118,7 +157,8 @@ def test_later_refreshes_and_large_sources_are_not_checked(
 
 
 def test_floating_point_numbers_are_compared_in_pairs(shop: SparkShop) -> None:
-    columns = [StoredColumn(n, n, t) for n, t in (("k", "int"), ("x", "double"), ("y", "float"))]
+    types = (("k", "int"), ("x", "double"), ("y", "float"))
+    comparison = Comparison(tuple(StoredColumn(name, name, type) for name, type in types))
     close = {
         "(1, 1e20D, 1F)": "(1, 1e20D + 1e10D, 1F)",
         "(2, 5.5e-17D, NULL)": "(2, 0D, NULL)",
@@ -140,9 +180,9 @@ def test_floating_point_numbers_are_compared_in_pairs(shop: SparkShop) -> None:
         return one, other
 
     one, other = both(close | apart)
-    found = shop.session.sql(differing_rows(one, other, columns)).collect()
+    found = shop.session.sql(comparison.query(one, other)).collect()
     assert sorted(row["c0"] for row in found) == [5, 5, 6, 6, 7, 7, 8, 8, 9, 9]
     assert sorted(row["copies"] for row in found if row["c0"] == 9) == [-1, 2]
     many = "SELECT id AS k, id + 1e-12D AS x, float(1) AS y FROM range(1, 30000)"
-    found = shop.session.sql(differing_rows(many, many.replace("1e-12D", "0D"), columns)).collect()
+    found = shop.session.sql(comparison.query(many, many.replace("1e-12D", "0D"))).collect()
     assert found == []

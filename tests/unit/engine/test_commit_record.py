@@ -52,6 +52,7 @@ def full_record() -> Record:
         streams={"s": [1, 2]},
         window={"start": [], "keys": {"shop.kept": ["id"]}},
         distrusted="fingerprint",
+        has_empty_delta=True,
         rows={f"s.{ODD}": (7, 100)},
     )
 

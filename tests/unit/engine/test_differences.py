@@ -6,15 +6,16 @@ from typing import Any
 
 import pytest
 
+from spark_dynamic.apply.rounding import Rounding
 from spark_dynamic.frontier.record import StoredColumn
-from spark_dynamic.refresh.difference import beyond_tolerance
+from spark_dynamic.refresh.difference import Comparison, Differing
 
 COLUMNS = (StoredColumn("k", "k", "int"), StoredColumn("x", "x", "double"))
 
 
 def left(*rows: tuple[int, Any, Any]) -> list[tuple[int, Any, Any]]:
-    found = beyond_tolerance([(copies, (k, x)) for copies, k, x in rows], COLUMNS)
-    return [(copies, *row) for copies, row in found]
+    found = [Differing(copies, (k, x)) for copies, k, x in rows]
+    return [(row.copies, *row.values) for row in Comparison(COLUMNS).beyond_tolerance(found)]
 
 
 @pytest.mark.parametrize(
@@ -50,3 +51,15 @@ def test_many_rows_take_no_time() -> None:
     start = monotonic()
     assert len(left(*rows)) == 10_000
     assert monotonic() - start < 2
+
+
+@pytest.mark.parametrize(
+    ("scale", "moves", "one", "are_close"),
+    [(0.0, 0.0, 5.5e-17, False), (0.0, 1e-3, 9e-4, True), (0.0, 1e-3, 1.1e-3, False)],
+)
+def test_what_rounding_explains_is_close(
+    scale: float, moves: float, one: float, are_close: bool
+) -> None:
+    comparison = Comparison(COLUMNS, scale, Rounding(frozenset({1}), ""))
+    found = [Differing(copies, (7, x), {1: moves}) for copies, x in ((1, one), (-1, 0.0))]
+    assert (comparison.beyond_tolerance(found) == []) is are_close

@@ -10,6 +10,7 @@ from fake_records import recorded_at
 from spark_dynamic.apply.groups import Groups
 from spark_dynamic.apply.rows import Rows
 from spark_dynamic.errors import EngineError
+from spark_dynamic.frontier.record import Record
 from spark_dynamic.refresh import self_check
 
 
@@ -21,7 +22,7 @@ def answer(monkeypatch: pytest.MonkeyPatch, error: EngineError) -> str:
     monkeypatch.setattr(self_check, "_is_cheap", lambda *_: True)
     monkeypatch.setattr(self_check, "verify", give_up)
     commit = recorded_at("m", 1, 1).commit
-    nothing: Any = SimpleNamespace(record=None, request=None, commit=commit)
+    nothing: Any = SimpleNamespace(record=None, request=None, maintenance=None, commit=commit)
     return self_check.what_differs(nothing, nothing, nothing, nothing)
 
 
@@ -77,3 +78,24 @@ def test_the_first_build_of_groups_is_compared(monkeypatch: pytest.MonkeyPatch) 
     assert not is_due(Rows)
     monkeypatch.setattr(self_check, "FIRST", 0)
     assert not is_due(Groups)
+
+
+def test_refreshes_without_rows_are_compared_as_often_as_others() -> None:
+    rebuilt = replace(recorded_at("m", 1, 1).record, action="FULL")
+    followed = replace(rebuilt, action="INCREMENTAL", refresh_number=2)
+    nothing_left = replace(rebuilt, action="NO_DATA", has_empty_delta=True, refresh_number=3)
+    moved = replace(rebuilt, action="NO_DATA", refresh_number=4)
+
+    def is_due(record: Record, *before: Record) -> bool:
+        newest, *older = (SimpleNamespace(record=one) for one in before)
+        stored = SimpleNamespace(tail=SimpleNamespace(newest=newest, older=older))
+        plan: Any = SimpleNamespace(stored=stored, maintenance=None)
+        return self_check._is_due(plan, record)
+
+    assert is_due(nothing_left, rebuilt)
+    assert is_due(nothing_left, moved, followed, rebuilt)
+    assert not is_due(nothing_left, nothing_left, followed, rebuilt)
+    assert not is_due(followed, nothing_left, nothing_left, rebuilt)
+    # The rebuild itself is no longer in sight.
+    assert not is_due(followed, moved, nothing_left)
+    assert is_due(replace(nothing_left, refresh_number=self_check.EVERY), moved)
