@@ -168,8 +168,8 @@ _REASONS = {
         "Use refresh_mode='full' to have the table computed anew all the same.",
     ),
     "DELTA_TOO_LARGE": (
-        "The changes of this query are computed by a statement of {detail} characters, which "
-        "takes longer to plan than a full refresh to run.",
+        "The changes of this query are computed by {detail}, which takes longer to plan than a "
+        "full refresh to run.",
         "Split the query into several dynamic tables.",
     ),
     "SELF_CHECK_FAILED": (

@@ -29,7 +29,7 @@ from spark_dynamic.refresh.shape import expected_shape, facts_of
 from spark_dynamic.refresh.sources import intervals
 from spark_dynamic.refresh.upkeep import Upkeep
 from spark_dynamic.sql.dialect import SparkDynamic
-from spark_dynamic.sql.write import Relation, Writer
+from spark_dynamic.sql.write import LONGEST, Relation, Writer
 from spark_dynamic.support import NotIncremental, Reason
 from spark_dynamic.warehouse import Warehouse
 
@@ -146,7 +146,7 @@ def _nodes(plan: Plan, depth: int) -> Iterator[str]:
         case Scan():
             detail = f"{plan.table} ({', '.join(field.name for field in plan.fields)})"
         case Filter():
-            detail = plan.condition.sql(dialect=SparkDynamic)
+            detail = " AND ".join(c.sql(dialect=SparkDynamic) for c in plan.conditions)
         case Join():
             detail = " AND ".join(c.sql(dialect=SparkDynamic) for c in plan.conditions)
         case Aggregate():
@@ -212,4 +212,9 @@ def _delta(plan: Plan, changed: Mapping[TableName, Interval]) -> list[Line]:
     """Return the delta of the sources that changed; if none is known to have, of all of them."""
     facts = facts_of(plan, changed) or {scan.table: Changes() for scan in scans(plan)}
     delta = differentiate(plan, facts)
-    return [] if delta is None else [Line("delta", Writer(_Named()).weighted(delta))]
+    if delta is None:
+        return []
+    try:
+        return [Line("delta", Writer(_Named(), longest=LONGEST).weighted(delta))]
+    except NotIncremental as refusal:
+        return [Line("delta", f"not incremental: {refusal}")]

@@ -86,13 +86,13 @@ def maintain(
     if verdict.not_incremental:
         raise NotIncremental("OPERATORS_DIFFER", verdict.not_incremental)
     known = {relation.name: relation.columns for relation in analysis.relations}
-    query = bind(analysis.query, schema, lambda table: known[table])
+    bound = bind(analysis.query, schema, lambda table: known[table])
     text, writer = pinned(analysis.query, versions), Writer(Pinned(versions))
 
     def describe(plan: Plan) -> tuple[Column, ...]:
         return describe_query(warehouse, writer.select(plan).sql)
 
-    query = replace(query, plan=with_union_types(query.plan, describe))
+    query = replace(bound, plan=with_union_types(bound.plan, describe))
     outputs = tuple(Output(f"output_{i}", column(id)) for i, id in enumerate(query.columns))
     result, nodes = Project(query.plan, outputs), typed_nodes(query.plan)
     asked = [(writer.select(node).sql, len(node.columns)) for node in (result, *nodes)]
@@ -111,7 +111,7 @@ def maintain(
         rows.build("", 0)
     target = Groups(shape, measures, columns, partitions) if shape else rows
     names = tuple(stored.name for stored in columns)
-    return Maintenance(query, fingerprint(query, names), target)
+    return Maintenance(query, fingerprint(bound, names), target)
 
 
 def _in_order(shape: GroupShape | None, query: Query) -> GroupShape | None:
