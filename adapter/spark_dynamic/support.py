@@ -177,6 +177,10 @@ _REASONS = {
         "dbt-spark-dynamic; the table was rebuilt and is refreshed in full from here on.",
         "Please report it, with the query and the row that the state table names.",
     ),
+    "PLANNING_FAILED": (
+        "The refresh could not be planned, because of a fault in dbt-spark-dynamic ({detail}).",
+        "Please report it, with the query and the message.",
+    ),
     "INCREMENTAL_FAILED": (
         "The incremental refresh failed: {detail}.",
         "Mend it if the fault is in the data or the cluster; else please report it.",

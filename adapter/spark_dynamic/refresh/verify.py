@@ -22,6 +22,7 @@ from spark_dynamic.names import TableName
 from spark_dynamic.refresh.analyse import Analysis, analyse, is_pinned
 from spark_dynamic.refresh.cycle import Cycle
 from spark_dynamic.refresh.difference import COPIES, beyond_tolerance, differing_rows
+from spark_dynamic.refresh.failures import faults_reported
 from spark_dynamic.refresh.request import Request
 from spark_dynamic.refresh.sources import seen
 from spark_dynamic.refresh.stored import find_stored
@@ -47,6 +48,11 @@ class Verification:
 
 def verify(request: Request, cycle: Cycle, warehouse: Warehouse) -> Verification:
     """Compare a dynamic table with its query at the recorded cut."""
+    with faults_reported(warehouse) as own:
+        return _verify(request, cycle, own)
+
+
+def _verify(request: Request, cycle: Cycle, warehouse: Warehouse) -> Verification:
     stored = find_stored(request.view, cycle, warehouse)
     if stored is None or stored.tail.newest is None:
         raise EngineError("NOT_BUILT", f"{request.view} was not built yet, or left no record.")
