@@ -106,7 +106,7 @@ def statements(text: str, tables: Tables) -> list[str]:
     """Do all the work of a refresh that is not Spark's; return its statements."""
     query = Query(text, find_references(text, _SCHEMA), {})
     versions = dict.fromkeys(query.tables(), 2)
-    maintenance = _maintenance(query, tables, versions)
+    maintenance = maintenance_of(query, tables, versions)
     intervals = {table: Interval(table, 1, 2, Kind.CHANGES) for table in versions}
     warehouse = Changed()
     storage = TableName(_SCHEMA, "result__dyn")
@@ -116,7 +116,7 @@ def statements(text: str, tables: Tables) -> list[str]:
         return [*warehouse.statements, write.statement]
 
 
-def _maintenance(query: Query, tables: Tables, versions: Mapping[TableName, int]) -> Maintenance:
+def maintenance_of(query: Query, tables: Tables, versions: Mapping[TableName, int]) -> Maintenance:
     """Do what `maintain` does, with types that need no Spark."""
     bound = bind(query, _SCHEMA, lambda table: tables[table])
     writer = Writer(Pinned(versions))

@@ -168,8 +168,8 @@ _REASONS = {
         "Use refresh_mode='full' to have the table computed anew all the same.",
     ),
     "DELTA_TOO_LARGE": (
-        "The changes of this query are computed by a statement of {detail} characters, which "
-        "takes longer to plan than a full refresh to run.",
+        "The changes of this query are computed by {detail}, which takes longer to plan than a "
+        "full refresh to run.",
         "Split the query into several dynamic tables.",
     ),
     "SELF_CHECK_FAILED": (
@@ -177,6 +177,10 @@ _REASONS = {
         "dbt-spark-dynamic; the table was rebuilt and is refreshed in full from here on.",
         "Please report it, with the query and the row that the state table names; after an "
         "upgrade, --full-refresh trusts the query again.",
+    ),
+    "PLANNING_FAILED": (
+        "The refresh could not be planned, because of a fault in dbt-spark-dynamic ({detail}).",
+        "Please report it, with the query and the message.",
     ),
     "INCREMENTAL_FAILED": (
         "The incremental refresh failed: {detail}.",

@@ -246,6 +246,6 @@ def _features(plan: Plan, delta: Plan | None, facts: Facts) -> set[str]:
         "several terms": any(isinstance(node, Sum) for node in walk(delta)),
         "restricted groups": any(isinstance(node, Restrict) for node in walk(delta)),
         "bounds": "Var("
-        in "".join(repr(node.condition) for node in walk(delta) if isinstance(node, Filter)),
+        in "".join(repr(node.conditions) for node in walk(delta) if isinstance(node, Filter)),
     }
     return found | {name for name, holds in marks.items() if holds}

@@ -52,9 +52,11 @@ class Interpreter:
             case Scan():
                 return self._scan(plan)
             case Filter():
-                holds = _value(plan.condition, plan.input)
-                rows = self._rows(plan.input).items()
-                return Counter({row: weight for row, weight in rows if holds(row) is True})
+                rows = self._rows(plan.input)
+                for condition in plan.conditions:
+                    holds = _value(condition, plan.input)
+                    rows = Counter({r: w for r, w in rows.items() if holds(r) is True})
+                return rows
             case Project():
                 values = [_value(output.expression, plan.input) for output in plan.outputs]
                 return _mapped(self._rows(plan.input), values)

@@ -172,7 +172,7 @@ def used_column_pruned(patches: ExitStack) -> None:
 
     def pruned(plan: Plan, needed: set[str]) -> Plan:
         if isinstance(plan, Filter):
-            return Filter(right(plan.input, needed), plan.condition)
+            return Filter(right(plan.input, needed), plan.conditions)
         return right(plan, needed)
 
     right = patch(patches, bind, "without_unused_columns", pruned)
@@ -198,7 +198,7 @@ def touched_keys_of_new_rows_only(patches: ExitStack) -> None:
 
     def inserted(node: Aggregate, delta: Plan) -> Plan:
         weight = exp.GT(this=column_of(write.WEIGHT), expression=exp.Literal.number(0))
-        return right(node, Filter(delta, weight))
+        return right(node, Filter(delta, (weight,)))
 
     right = patch(patches, aggregates, "touched_keys", inserted)
 

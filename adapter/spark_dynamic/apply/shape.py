@@ -41,23 +41,22 @@ class GroupShape:
 
 def group_shape(query: Query) -> GroupShape | None:
     """Return a result as groups, if nothing but filters and projections lies above them."""
-    outputs: tuple[Expression, ...] = tuple(column(id) for id in query.columns)
-    conditions: tuple[Expression, ...] = ()
+    above: list[Filter | Project] = []
     node: Plan = query.plan
-    while True:
-        match node:
-            case Aggregate():
-                return GroupShape(node, outputs, conditions)
-            case Filter():
-                conditions = (node.condition, *conditions)
-                node = node.input
-            case Project():
-                values = {output.id: output.expression for output in node.outputs}
-                outputs = tuple(substitute(one, values) for one in outputs)
-                conditions = tuple(substitute(one, values) for one in conditions)
-                node = node.input
-            case _:
-                return None
+    while isinstance(node, Filter | Project):
+        above.append(node)
+        node = node.input
+    if not isinstance(node, Aggregate):
+        return None
+    values: dict[str, Expression] = {id: column(id) for id in node.columns}
+    conditions: list[Expression] = []
+    for one in reversed(above):
+        if isinstance(one, Filter):
+            conditions += [substitute(condition, values) for condition in one.conditions]
+        else:
+            values = {o.id: substitute(o.expression, values) for o in one.outputs}
+    outputs = tuple(substitute(column(id), values) for id in query.columns)
+    return GroupShape(node, outputs, tuple(conditions))
 
 
 def check_floats(query: Query, types: Mapping[str, MeasureType]) -> None:
@@ -100,7 +99,7 @@ def check_collations(query: Query, types: Mapping[str, MeasureType]) -> None:
     >>> from spark_dynamic.plan.nodes import Aggregate, Output, Scan
     >>> from spark_dynamic.names import TableName
     >>> groups = Aggregate(Scan(TableName("s", "t"), ()), (Output("name", column("name")),), ())
-    >>> query = Query(Filter(groups, column("shown")), ("name",), ("name",))
+    >>> query = Query(Filter(groups, (column("shown"),)), ("name",), ("name",))
     >>> check_collations(query, {"name": MeasureType("", "string")})
     >>> check_collations(query, {"name": MeasureType("", "string collate UNICODE_CI")})
     Traceback (most recent call last):

@@ -10,11 +10,9 @@ from spark_dynamic.delta.analysis import is_delete_only, is_insert_only, is_net
 from spark_dynamic.delta.differentiate import differentiate
 from spark_dynamic.plan.nodes import Aggregate, Plan, State, scans, walk
 from spark_dynamic.refresh.cycle import Cycle
-from spark_dynamic.sql.write import Writer
+from spark_dynamic.sql.write import LONGEST, Writer
+from spark_dynamic.support import NotIncremental
 from spark_dynamic.warehouse import Warehouse
-
-# Spark plans a longer statement for minutes.
-LONGEST = 200_000
 
 
 @dataclass(frozen=True)
@@ -68,8 +66,11 @@ def delta_of(plan: Plan, states: States) -> Delta | None:
     # Rows that are shown as they are need one row for every copy.
     is_shown = only_adds or only_removes
     as_net = not is_shown and not weighted and is_net(delta, plan.columns, facts)
-    sql = Writer(replace(states, is_net=as_net)).weighted(delta)
-    return Delta(sql, only_adds, only_removes, as_net, len(sql) > LONGEST)
+    try:
+        sql = Writer(replace(states, is_net=as_net), longest=LONGEST).weighted(delta)
+    except NotIncremental:
+        return Delta("", is_too_much=True)
+    return Delta(sql, only_adds, only_removes, as_net)
 
 
 def nothing(

@@ -18,6 +18,7 @@ from spark_dynamic.plan.nodes import Output, Plan, Project, Query, column, scans
 from spark_dynamic.plan.types import with_union_types
 from spark_dynamic.refresh.analyse import Analysis, always_full, analyse, judge
 from spark_dynamic.refresh.cycle import Cycle
+from spark_dynamic.refresh.failures import failure, watched
 from spark_dynamic.refresh.maintenance import Maintenance, Pinned, maintain
 from spark_dynamic.refresh.request import Request
 from spark_dynamic.sql.pin import pinned
@@ -69,13 +70,17 @@ def ask(read: ChangeRead, cycle: Cycle, warehouse: Warehouse) -> Question:
     check_names(shown)
     _check_types(shown)
     layout = Layout(shown, _unique_key(read, shown), _label("unique_key", read.unique_key))
+    own = watched(warehouse)
     try:
-        kept = maintain(analysis, verdict, read.schema, versions, warehouse)
+        kept = maintain(analysis, verdict, read.schema, versions, own)
     except NotIncremental as refused:
         return _without_plan(read, analysis, layout, refused.reason)
     except WarehouseError as error:
         # Spark refuses a query that we derived from one that it accepts.
         why = reason("OPERATORS_DIFFER", str(error).splitlines()[0])
+        return _without_plan(read, analysis, layout, why)
+    except Exception as error:
+        why = reason("PLANNING_FAILED", failure(error, own))
         return _without_plan(read, analysis, layout, why)
     writer = Writer(Pinned(versions))
     found = _with_plan(read, analysis, layout, kept.query, writer, warehouse)

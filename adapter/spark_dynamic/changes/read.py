@@ -10,6 +10,7 @@ from spark_dynamic.changes.redo_log import in_front, redo_log
 from spark_dynamic.changes.states import Span, span
 from spark_dynamic.changes.upserts import upserts
 from spark_dynamic.refresh.cycle import Cycle
+from spark_dynamic.refresh.failures import faults_reported
 from spark_dynamic.warehouse import Warehouse
 
 __all__ = ["ChangeRead", "Mode", "Position", "change_select", "changes_of", "position_now"]
@@ -39,6 +40,18 @@ def change_select(
     Without a start it shows the contents at the end as inserts; with `initial_rows` those at
     the start come in front.
     """
+    with faults_reported(warehouse) as own:
+        return _select(read, start, end, cycle, own, initial_rows)
+
+
+def _select(
+    read: ChangeRead,
+    start: Position | None,
+    end: Position,
+    cycle: Cycle,
+    warehouse: Warehouse,
+    initial_rows: bool,
+) -> str:
     question = ask(read, cycle, warehouse)
     if read.mode is Mode.APPEND_ONLY:
         check_monotonic(question)

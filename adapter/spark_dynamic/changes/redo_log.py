@@ -8,7 +8,7 @@ from spark_dynamic.changes.columns import DIFF, TABLE, TIMESTAMP, VERSION
 from spark_dynamic.changes.contents import difference
 from spark_dynamic.changes.interval import Kind
 from spark_dynamic.changes.layout import NET
-from spark_dynamic.changes.min_delta import LONGEST, delta_of, nothing
+from spark_dynamic.changes.min_delta import delta_of, nothing
 from spark_dynamic.changes.question import Question
 from spark_dynamic.changes.row_ids import carrying
 from spark_dynamic.changes.states import Span, States, between, pin_of
@@ -20,7 +20,7 @@ from spark_dynamic.literals import literal
 from spark_dynamic.names import TableName, quote
 from spark_dynamic.plan.nodes import Output, Project, column
 from spark_dynamic.refresh.cycle import Cycle
-from spark_dynamic.sql.write import WEIGHT
+from spark_dynamic.sql.write import LONGEST, WEIGHT
 from spark_dynamic.warehouse import Warehouse
 
 # Inside: the version that a changed row came with.

@@ -41,7 +41,7 @@ def identified(plan: Plan, keys: Keys) -> Identified | None:
 
     >>> orders = Scan(TableName("shop", "orders"), (Field("amount_2", "amount", "int"),))
     >>> keys = {orders.table: (Column("id", "int"),)}
-    >>> identified(Filter(orders, exp.true()), keys).ids
+    >>> identified(Filter(orders, (exp.true(),)), keys).ids
     ('key_1',)
     >>> identified(orders, {}) is None
     True

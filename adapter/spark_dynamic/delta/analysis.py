@@ -16,6 +16,7 @@ from spark_dynamic.names import TableName
 from spark_dynamic.plan.expressions import equal_columns
 from spark_dynamic.plan.nodes import (
     Aggregate,
+    Expression,
     Filter,
     Join,
     Negate,
@@ -140,6 +141,8 @@ def _by_equals(node: Join, keys: list[frozenset[str]]) -> tuple[frozenset[str], 
     Only columns of one type: as numbers, the texts '1' and '01' are equal to the same 1.
     """
     found = list(dict.fromkeys(keys))
+    if not found:
+        return ()
     pairs = [pair for condition in node.conditions if (pair := equal_columns(condition))]
     same = [(one, other) for one, other in pairs if _is_same(node, one, other)]
     for key in found:
@@ -180,8 +183,9 @@ def bounds_of(delta: Plan, facts: Facts) -> dict[str, Bounds]:
             for condition in delta.conditions:
                 pair = equal_columns(condition)
                 for one, other in (pair, pair[::-1]) if pair else ():
-                    types = type_of(delta, one), type_of(delta, other)
-                    if one in found and other not in found and holds_for(found[one], *types):
+                    if one not in found or other in found:
+                        continue
+                    if holds_for(found[one], type_of(delta, one), type_of(delta, other)):
                         found[other] = found[one]
             return found
         case Sum():
@@ -259,11 +263,17 @@ def terms(delta: Plan) -> tuple[Plan, ...]:
 
 def within(plan: Plan, bounds: dict[str, Bounds]) -> Plan:
     """Return the rows of a plan between bounds of its columns; Spark pushes them into scans."""
-    for id, bound in bounds.items():
-        if id in plan.columns:
-            low, high = exp.Var(this=literal(bound.low)), exp.Var(this=literal(bound.high))
-            plan = Filter(plan, exp.Between(this=column(id), low=low, high=high))
-    return plan
+    own = set(plan.columns)
+    conditions = tuple(
+        exp.Between(
+            this=column(id),
+            low=exp.Var(this=literal(bound.low)),
+            high=exp.Var(this=literal(bound.high)),
+        )
+        for id, bound in bounds.items()
+        if id in own
+    )
+    return Filter(plan, conditions) if conditions else plan
 
 
 def old_ranges(delta: Plan) -> set[tuple[TableName, Range]]:
@@ -289,9 +299,9 @@ def is_vacant(term: Join, facts: Facts) -> bool:
 
 def _ranges(member: Plan) -> list[tuple[Scan, Range]]:
     """Return the ranges that `within` put around a scan."""
-    conditions = []
+    conditions: list[Expression] = []
     while isinstance(member, Filter):
-        conditions.append(member.condition)
+        conditions += member.conditions
         member = member.input
     if not isinstance(member, Scan):
         return []

@@ -12,9 +12,9 @@ def filter(node: Filter, delta: Plan) -> Plan:
     >>> from sqlglot import parse_one
     >>> from spark_dynamic.names import TableName
     >>> from spark_dynamic.plan.nodes import Scan, State
-    >>> node = Filter(Scan(TableName("shop", "orders"), ()), parse_one("amount > 1"))
+    >>> node = Filter(Scan(TableName("shop", "orders"), ()), (parse_one("amount > 1"),))
     >>> filter(node, Scan(TableName("shop", "orders"), (), State.DELTA)).input.state.value
     'delta'
     """
-    filtered = tuple(Filter(term, node.condition) for term in terms(delta))
+    filtered = tuple(Filter(term, node.conditions) for term in terms(delta))
     return Sum(filtered) if len(filtered) > 1 else filtered[0]

@@ -1,6 +1,7 @@
 """Inner join: each changed member against the others, once."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from heapq import heappop, heappush
 
 from spark_dynamic.delta.analysis import (
     bounds_of,
@@ -38,73 +39,91 @@ def inner_join(node: Join, deltas: Sequence[Plan | None], facts: Facts) -> Plan:
     >>> [(str(member.table), member.state.value) for member in term.members]
     [('s.b', 'delta'), ('s.a', 'new')]
     """
-    links = [used(condition) for condition in node.conditions]
     changed = [i for i, delta in enumerate(deltas) if delta is not None]
-    core = tuple(node.members[i] for i in changed)
-    if 1 < len(core) < len(node.members) and _hold_together(core, links):
+    core = [node.members[i] for i in changed]
+    links = [used(condition) for condition in node.conditions]
+    if 1 < len(core) < len(node.members) and all(
+        is_linked for _, is_linked in _along(links, core[0], core[1:])
+    ):
         columns = {id for member in core for id in member.columns}
-        inner = Join(core, tuple(c for c in node.conditions if used(c) <= columns))
+        inner = Join(tuple(core), tuple(c for c in node.conditions if used(c) <= columns))
         outer = tuple(c for c in node.conditions if not used(c) <= columns)
-        others = [member for i, member in enumerate(node.members) if i not in changed]
+        is_core = set(changed)
+        others = [member for i, member in enumerate(node.members) if i not in is_core]
         sum_of_terms = inner_join(inner, [deltas[i] for i in changed], facts)
-        return _term(Join((inner, *others), outer), sum_of_terms, others, links, facts)
+        return _term(Join((inner, *others), outer), sum_of_terms, others, facts)
     olds = [old(member, facts) for member in node.members]
     found: list[Plan] = []
     for i, delta in enumerate(deltas):
         if delta is not None:
             others = [*node.members[:i], *olds[i + 1 :]]
-            joined = (_term(node, term, others, links, facts) for term in terms(delta))
+            joined = (_term(node, term, others, facts) for term in terms(delta))
             found += [term for term in joined if not is_vacant(term, facts)]
     return Sum(tuple(found)) if len(found) > 1 else found[0]
 
 
-def _hold_together(members: Sequence[Plan], links: list[set[str]]) -> bool:
-    """Tell whether conditions link some members without the help of others."""
-    seen, remaining = set(members[0].columns), list(members[1:])
-    while remaining:
-        following = next((m for m in remaining if _connected(links, seen, m)), None)
-        if following is None:
-            return False
-        seen |= set(following.columns)
-        remaining = [member for member in remaining if member is not following]
-    return True
-
-
-def _term(
-    node: Join, first: Plan, others: list[Plan], links: list[set[str]], facts: Facts
-) -> Join:
-    members, seen = [first], set(first.columns)
+def _term(node: Join, first: Plan, others: list[Plan], facts: Facts) -> Join:
+    members = [first]
+    links = [used(condition) for condition in node.conditions]
     bounds = bounds_of(first, facts)
-    pairs = _equal_pairs(node) if bounds else []
-    while others:
-        following = next((m for m in others if _connected(links, seen, m)), others[0])
-        others = [member for member in others if member is not following]
-        members.append(within(following, _passed_on(pairs, bounds, first, following)))
-        seen |= set(following.columns)
+    equals = _equal_columns(node) if bounds else {}
+    for following, _ in _along(links, first, others):
+        members.append(within(following, _passed_on(equals, bounds, first, following)))
     return Join(tuple(members), node.conditions)
 
 
-def _connected(links: list[set[str]], seen: set[str], member: Plan) -> bool:
-    """Tell whether a condition links a member with what was joined before."""
-    own = set(member.columns)
-    return any(link & seen and link & own and link <= seen | own for link in links)
+def _along(
+    links: list[set[str]], first: Plan, others: Sequence[Plan]
+) -> Iterator[tuple[Plan, bool]]:
+    """Yield the others in an order in which conditions link each with those before it.
+
+    Where none does, the next one is taken, and said not to be linked.
+    """
+    members = [first, *others]
+    places = {id: place for place, member in enumerate(members) for id in member.columns}
+    # Of each link the members that it still waits for, and of each member its links.
+    waiting = [{places.get(id, -1) for id in link} for link in links]
+    links_of: dict[int, list[set[int]]] = {}
+    for link in waiting:
+        for place in link:
+            links_of.setdefault(place, []).append(link)
+    linked: list[int] = []
+    remaining = dict.fromkeys(range(1, len(members)))
+    place, is_linked = 0, True
+    while True:
+        if place:
+            del remaining[place]
+            yield members[place], is_linked
+        for link in links_of.get(place, ()):
+            link.discard(place)
+            if len(link) == 1:
+                heappush(linked, next(iter(link)))
+        while linked and linked[0] not in remaining:
+            heappop(linked)
+        if not remaining:
+            return
+        is_linked = bool(linked)
+        place = heappop(linked) if linked else next(iter(remaining))
 
 
-def _equal_pairs(node: Join) -> list[tuple[str, str]]:
-    """Return the columns that a join sets equal, in both orders."""
-    found = [pair for condition in node.conditions if (pair := equal_columns(condition))]
-    return [both for pair in found for both in (pair, pair[::-1])]
+def _equal_columns(node: Join) -> dict[str, list[str]]:
+    """Return for each column those that the join sets equal to it."""
+    found: dict[str, list[str]] = {}
+    for condition in node.conditions:
+        one, other = equal_columns(condition) or ("", "")
+        if one:
+            found.setdefault(one, []).append(other)
+            found.setdefault(other, []).append(one)
+    return found
 
 
 def _passed_on(
-    pairs: list[tuple[str, str]], bounds: dict[str, Bounds], first: Plan, member: Plan
+    equals: dict[str, list[str]], bounds: dict[str, Bounds], first: Plan, member: Plan
 ) -> dict[str, Bounds]:
     """Return the bounds of a member's columns that are set equal to bounded ones."""
-    own = set(member.columns)
     return {
-        other: bounds[one]
-        for one, other in pairs
-        if one in bounds
-        and other in own
-        and holds_for(bounds[one], type_of(first, one), type_of(member, other))
+        id: bounds[one]
+        for id in member.columns
+        for one in equals.get(id, ())
+        if one in bounds and holds_for(bounds[one], type_of(first, one), type_of(member, id))
     }

@@ -38,6 +38,8 @@ class Verdict:
     at_clock: bool = False
     # What speaks against reading the text into a plan of ours, if anything.
     not_incremental: str = ""
+    # Whether that is a fault in the engine.
+    planning_failed: bool = False
 
     @property
     def passed(self) -> bool:

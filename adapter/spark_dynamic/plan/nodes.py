@@ -5,9 +5,10 @@ place where its columns are there, and no join needs aliases. Expressions are sq
 whose columns are such ids. Nodes are never changed, only replaced.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from enum import Enum
+from functools import cached_property
 from typing import Any
 
 from sqlglot import exp
@@ -72,6 +73,14 @@ class Plan:
         assert not inputs
         return self
 
+    @cached_property
+    def used_fields(self) -> Mapping[TableName, Mapping[str, Field]]:
+        """The columns of each table that are used here and below, by name."""
+        found: dict[TableName, dict[str, Field]] = {}
+        for scan in scans(self):
+            found.setdefault(scan.table, {}).update({f.name: f for f in scan.fields})
+        return found
+
 
 @dataclass(frozen=True)
 class OneInput(Plan):
@@ -102,7 +111,7 @@ class Scan(Plan):
     fields: tuple[Field, ...]
     state: State = State.NEW
 
-    @property
+    @cached_property
     def columns(self) -> tuple[str, ...]:
         """The ids of the fields."""
         return tuple(field.id for field in self.fields)
@@ -110,9 +119,9 @@ class Scan(Plan):
 
 @dataclass(frozen=True)
 class Filter(OneInput):
-    """The rows for which a condition is true."""
+    """The rows for which all conditions are true; each may protect those after it from errors."""
 
-    condition: Expression
+    conditions: tuple[Expression, ...]
 
 
 @dataclass(frozen=True)
@@ -121,7 +130,7 @@ class Project(OneInput):
 
     outputs: tuple[Output, ...]
 
-    @property
+    @cached_property
     def columns(self) -> tuple[str, ...]:
         """The ids of the outputs."""
         return tuple(output.id for output in self.outputs)
@@ -129,7 +138,11 @@ class Project(OneInput):
 
 @dataclass(frozen=True)
 class UnionAll(Plan):
-    """The rows of all branches; columns go by position, `types` are those of the result."""
+    """The rows of all branches; columns go by position, `types` are those of the result.
+
+    Without types it is a chain of unions as it was written: each branch is added to the union of
+    those before it, see `with_union_types`.
+    """
 
     branches: tuple[Plan, ...]
     ids: tuple[str, ...]
@@ -157,7 +170,7 @@ class Join(Plan):
     members: tuple[Plan, ...]
     conditions: tuple[Expression, ...]
 
-    @property
+    @cached_property
     def columns(self) -> tuple[str, ...]:
         """Those of all members."""
         return tuple(column for member in self.members for column in member.columns)
@@ -236,9 +249,11 @@ class Query:
 
 def walk(plan: Plan) -> Iterator[Plan]:
     """Yield a node and everything below it."""
-    yield plan
-    for child in plan.inputs:
-        yield from walk(child)
+    waiting = [plan]
+    while waiting:
+        node = waiting.pop()
+        yield node
+        waiting += reversed(node.inputs)
 
 
 def scans(plan: Plan) -> list[Scan]:
@@ -246,9 +261,9 @@ def scans(plan: Plan) -> list[Scan]:
     return [node for node in walk(plan) if isinstance(node, Scan)]
 
 
-def fields_of(plan: Plan, table: TableName) -> dict[str, Field]:
+def fields_of(plan: Plan, table: TableName) -> Mapping[str, Field]:
     """Return the columns of a table that a plan uses, by name."""
-    return {f.name: f for scan in scans(plan) if scan.table == table for f in scan.fields}
+    return plan.used_fields.get(table, {})
 
 
 def transform(plan: Plan, change: Callable[[Plan], Plan]) -> Plan:

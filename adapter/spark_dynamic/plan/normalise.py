@@ -27,7 +27,7 @@ def joined(members: Iterable[Plan], conditions: Iterable[Expression]) -> Plan:
     for member in members:
         above: list[Expression] = []
         if isinstance(member, Filter) and isinstance(member.input, Join):
-            above += conjuncts(member.condition)
+            above += member.conditions
             member = member.input
         if isinstance(member, Join):
             flat += member.members
@@ -48,14 +48,24 @@ def filtered(plan: Plan, condition: Expression) -> Plan:
 def _placed(members: list[Plan], parts: list[Expression]) -> Plan:
     """Put each condition where its columns are first together."""
     across: list[Expression] = []
+    own: dict[int, list[Expression]] = {}
+    homes = {id: place for place, member in enumerate(members) for id in member.columns}
     for part in parts:
-        needed = used(part)
-        home = next((i for i, m in enumerate(members) if needed <= set(m.columns)), None)
-        if home is None or (not needed and len(members) > 1):
+        places = {homes.get(id) for id in used(part)} if len(members) > 1 else {0}
+        home = places.pop() if len(places) == 1 else None
+        if home is None:
             across.append(part)
         else:
-            members[home] = Filter(members[home], part)
+            own.setdefault(home, []).append(part)
+    for place, conditions in own.items():
+        members[place] = _with_conditions(members[place], tuple(conditions))
     return members[0] if len(members) == 1 else Join(tuple(members), tuple(across))
+
+
+def _with_conditions(plan: Plan, conditions: tuple[Expression, ...]) -> Filter:
+    if isinstance(plan, Filter):
+        return Filter(plan.input, plan.conditions + conditions)
+    return Filter(plan, conditions)
 
 
 def without_unused_columns(plan: Plan, needed: set[str]) -> Plan:
@@ -65,8 +75,8 @@ def without_unused_columns(plan: Plan, needed: set[str]) -> Plan:
             kept = tuple(field for field in plan.fields if field.id in needed)
             return replace(plan, fields=kept or plan.fields[:1])
         case Filter():
-            below = without_unused_columns(plan.input, needed | used(plan.condition))
-            return Filter(below, plan.condition)
+            reads = needed.union(*(used(condition) for condition in plan.conditions))
+            return Filter(without_unused_columns(plan.input, reads), plan.conditions)
         case Project():
             outputs = tuple(o for o in plan.outputs if o.id in needed) or plan.outputs[:1]
             reads = {id for output in outputs for id in used(output.expression)}

@@ -59,11 +59,45 @@ def with_union_types(plan: Plan, describe: Describe) -> Plan:
     """Let every union know its types: one changed branch alone would not show them."""
 
     def change(node: Plan) -> Plan:
-        if not isinstance(node, UnionAll):
-            return node
-        return replace(node, types=tuple(column.type for column in describe(node)))
+        return _typed(node, describe) if isinstance(node, UnionAll) else node
 
     return transform(plan, change)
+
+
+def _typed(chain: UnionAll, describe: Describe) -> Plan:
+    """Return a chain of unions as few unions, each of which has all its branches at once.
+
+    Branch after branch, Spark gives a chain types that both sides fit in, and casts values to
+    them: a date that meets first timestamps and then texts is a text with a time. So a union ends
+    where the types change. They only ever become wider, so where two beginnings of a chain have
+    the same types, all between them have.
+    """
+
+    def types_of(number: int) -> tuple[str, ...]:
+        beginning = replace(chain, branches=chain.branches[:number], types=())
+        return tuple(column.type for column in describe(beginning))
+
+    last = len(chain.branches)
+    found = {number: types_of(number) for number in {min(2, last), last}}
+    waiting = [(min(2, last), last)]
+    while waiting:
+        low, high = waiting.pop()
+        middle = (low + high) // 2
+        if found[low] != found[high] and low < middle:
+            found[middle] = types_of(middle)
+            waiting += [(low, middle), (middle, high)]
+    branches: tuple[Plan, ...] = ()
+    place, union = 0, chain
+    ends = sorted(found)
+    for number, following in zip(ends, [*ends[1:], None], strict=True):
+        if following is not None and found[number] == found[following]:
+            continue
+        branches += chain.branches[place:number]
+        # Numbers stand at the end of ids, and are all different.
+        ids = tuple(f"first_{number}_{id}" for id in chain.ids) if number < last else chain.ids
+        union = UnionAll(branches, ids, found[number])
+        branches, place = (union,), number
+    return union
 
 
 def typed_nodes(plan: Plan) -> list[Plan]:

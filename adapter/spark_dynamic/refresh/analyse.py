@@ -10,6 +10,7 @@ from spark_dynamic.frontier.history import records
 from spark_dynamic.frontier.record import Verdict
 from spark_dynamic.names import TableName
 from spark_dynamic.refresh.cycle import Cycle
+from spark_dynamic.refresh.failures import failure, watched
 from spark_dynamic.refresh.request import Request
 from spark_dynamic.sql.bind import bind
 from spark_dynamic.sql.dialect import rendered
@@ -52,6 +53,11 @@ class Analysis:
         """Return every table that has versions."""
         return set(self.bases) | {upstream.storage for upstream in self.upstreams}
 
+    @classmethod
+    def of_text(cls, text: str, unreadable: str) -> "Analysis":
+        """Return what is left to know of a text that could not be read."""
+        return cls(None, _hash([text]), unreadable=unreadable)
+
 
 def analyse(request: Request, cycle: Cycle, warehouse: Warehouse) -> Analysis:
     """Find the sources of a model's query."""
@@ -71,7 +77,7 @@ def analyse(request: Request, cycle: Cycle, warehouse: Warehouse) -> Analysis:
     try:
         query = resolve(request.sql, request.schema, lookup, request.settings)
     except Unreadable as error:
-        return Analysis(None, _hash([request.sql]), unreadable=str(error))
+        return Analysis.of_text(request.sql, str(error))
     bases, upstreams, others, relations = [], [], [], []
     for table in sorted(query.tables(), key=str):
         relation = cycle.catalog.relation(warehouse, table)
@@ -140,10 +146,13 @@ def judge(
     if volatile:
         at_clock = _answers_clock(analysis.query, newest, original, warehouse)
         return Verdict(key, columns, volatile=volatile, at_clock=at_clock)
-    text = pinned(analysis.query, newest)
-    return Verdict(
-        key, columns, not_incremental=_misread(request, analysis, original, text, warehouse)
-    )
+    own = watched(warehouse)
+    try:
+        misread = _misread(request, analysis, original, pinned(analysis.query, newest), own)
+    except Exception as error:
+        # The next engine may have it mended, so the next run asks again.
+        return Verdict("", columns, not_incremental=failure(error, own), planning_failed=True)
+    return Verdict(key, columns, not_incremental=misread)
 
 
 def _answers_clock(

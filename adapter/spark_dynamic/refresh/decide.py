@@ -54,7 +54,9 @@ def decide(findings: Findings, config: DynamicTableConfig) -> Decision:
     if config.refresh_mode is RefreshMode.INCREMENTAL and why_not and not is_wrong:
         raise refused(why_not)
     if not findings.is_stored:
-        return _waiting(findings) or Decision("FULL", reason("INITIAL_BUILD"))
+        failed = why_not is not None and why_not.code == "PLANNING_FAILED"
+        why = why_not if why_not and failed else reason("INITIAL_BUILD")
+        return _waiting(findings) or Decision("FULL", why)
     if findings.is_covered:
         return Decision("COVERED")
     if findings.full_refresh:

@@ -1,6 +1,6 @@
 """What a refresh would do and why, before it does it."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from spark_dynamic.apply.groups import Groups
@@ -22,15 +22,16 @@ from spark_dynamic.plan.nodes import (
 )
 from spark_dynamic.refresh.cycle import Cycle
 from spark_dynamic.refresh.expected import expected_statements
+from spark_dynamic.refresh.failures import Watched, failure, watched
 from spark_dynamic.refresh.maintenance import Maintenance
 from spark_dynamic.refresh.plan import Plan as RefreshPlan
-from spark_dynamic.refresh.run import work_of
 from spark_dynamic.refresh.shape import expected_shape, facts_of
 from spark_dynamic.refresh.sources import intervals
 from spark_dynamic.refresh.upkeep import Upkeep
+from spark_dynamic.refresh.work import work_of
 from spark_dynamic.sql.dialect import SparkDynamic
-from spark_dynamic.sql.write import Relation, Writer
-from spark_dynamic.support import NotIncremental, Reason
+from spark_dynamic.sql.write import LONGEST, Relation, Writer
+from spark_dynamic.support import NotIncremental, Reason, reason
 from spark_dynamic.warehouse import Warehouse
 
 _RULES = {
@@ -64,12 +65,14 @@ def explain_refresh(plan: RefreshPlan, cycle: Cycle, warehouse: Warehouse) -> li
         Line("action", f"{decision.action} {decision.detail}".strip()),
         Line("reason", str(decision.reason) or "-"),
     ]
+    own = watched(warehouse)
     distrusted = plan.record.distrusted if plan.record else ""
-    upkeep = Upkeep(plan.request, plan.analysis, plan.verdict, distrusted, cycle, warehouse)
+    upkeep = Upkeep(plan.request, plan.analysis, plan.verdict, distrusted, cycle, own)
     refusal = upkeep.refusal()
-    if upkeep.found is not None:
-        lines += [Line("plan", text) for text in _tree(upkeep.found)]
-        lines += _unique(upkeep.found, plan.request.config.unique_key)
+    found = upkeep.found
+    if found is not None:
+        lines += [Line("plan", text) for text in _tree(found)]
+        lines += _unique(found, plan.request.config.unique_key)
     else:
         lines.append(Line("plan", f"not incremental: {refusal}"))
     # Neither applied changes nor a first build need one.
@@ -77,14 +80,27 @@ def explain_refresh(plan: RefreshPlan, cycle: Cycle, warehouse: Warehouse) -> li
     why_full = None if is_expected else decision.reason
     lines += _remedies(why_full, refusal)
     changed = _changed(plan, cycle, warehouse)
-    if upkeep.found is not None and changed:
-        found = upkeep.found
-        lines.append(Line("shape", expected_shape(found.plan, changed, found.rows_of)))
+    if found is not None and changed:
+        lines += _as_far_as_known("shape", lambda: [_shape(found, changed)], own)
     lines += _sources(plan, changed)
-    lines += _statements(plan, cycle, warehouse)
-    if upkeep.found is not None:
-        lines += _delta(upkeep.found.plan, changed)
+    lines += _as_far_as_known("sql", lambda: _statements(plan, cycle, own), own)
+    if found is not None:
+        lines += _as_far_as_known("delta", lambda: _delta(found.plan, changed), own)
     return lines
+
+
+def _as_far_as_known(part: str, say: Callable[[], list[str]], warehouse: Watched) -> list[Line]:
+    """Return lines, or why there are none."""
+    try:
+        return [Line(part, text) for text in say()]
+    except NotIncremental as refusal:
+        return [Line(part, f"not incremental: {refusal}")]
+    except Exception as error:
+        return [Line(part, str(reason("PLANNING_FAILED", failure(error, warehouse))))]
+
+
+def _shape(found: Maintenance, changed: Mapping[TableName, Interval]) -> str:
+    return expected_shape(found.plan, changed, found.rows_of)
 
 
 def explain_windows(plans: Iterable[RefreshPlan]) -> list[Line]:
@@ -146,7 +162,7 @@ def _nodes(plan: Plan, depth: int) -> Iterator[str]:
         case Scan():
             detail = f"{plan.table} ({', '.join(field.name for field in plan.fields)})"
         case Filter():
-            detail = plan.condition.sql(dialect=SparkDynamic)
+            detail = " AND ".join(c.sql(dialect=SparkDynamic) for c in plan.conditions)
         case Join():
             detail = " AND ".join(c.sql(dialect=SparkDynamic) for c in plan.conditions)
         case Aggregate():
@@ -195,21 +211,17 @@ class _Named:
         return Relation(f"{table.sql} /* {state.value} */", state is State.DELTA)
 
 
-def _statements(plan: RefreshPlan, cycle: Cycle, warehouse: Warehouse) -> list[Line]:
+def _statements(plan: RefreshPlan, cycle: Cycle, warehouse: Warehouse) -> list[str]:
     """Return the query of a rebuild, or what is known of the statements that apply changes."""
     if plan.query:
-        return [Line("sql", plan.query)]
+        return [plan.query]
     if plan.decision.action != "INCREMENTAL":
         return []
-    try:
-        found = expected_statements(work_of(plan, cycle, warehouse))
-    except NotIncremental as refusal:
-        return [Line("sql", f"not incremental: {refusal}")]
-    return [Line("sql", statement) for statement in found]
+    return expected_statements(work_of(plan, cycle, warehouse))
 
 
-def _delta(plan: Plan, changed: Mapping[TableName, Interval]) -> list[Line]:
+def _delta(plan: Plan, changed: Mapping[TableName, Interval]) -> list[str]:
     """Return the delta of the sources that changed; if none is known to have, of all of them."""
     facts = facts_of(plan, changed) or {scan.table: Changes() for scan in scans(plan)}
     delta = differentiate(plan, facts)
-    return [] if delta is None else [Line("delta", Writer(_Named()).weighted(delta))]
+    return [] if delta is None else [Writer(_Named(), longest=LONGEST).weighted(delta)]

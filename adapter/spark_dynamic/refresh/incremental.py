@@ -37,7 +37,7 @@ from spark_dynamic.refresh.shape import (
     shape_text,
 )
 from spark_dynamic.settings import holding
-from spark_dynamic.sql.write import WEIGHT, Relation, Writer
+from spark_dynamic.sql.write import LONGEST, WEIGHT, Relation, Writer
 from spark_dynamic.support import NotIncremental
 from spark_dynamic.warehouse import Column, Warehouse
 
@@ -71,8 +71,6 @@ _FOR_FEW_CHANGES = {
 # Up to so many partitions, adaptive planning has none to unite.
 _FEW_PARTITIONS = 32
 _KEYS = TableName("", "keys")
-# Spark plans a longer statement for minutes.
-_LONGEST = 200_000
 
 
 @dataclass
@@ -178,9 +176,7 @@ class _Refresh:
             delta = differentiate(plan, self._without_vacant(facts, delta)) or delta
         insert_only, self._is_net = shape == ADDED_ONLY, shape == MINIMAL
         self._work.shape = shape_text(shape, self._work.intervals)
-        rows = Writer(self).weighted(delta)
-        if len(rows) > _LONGEST:
-            raise NotIncremental("DELTA_TOO_LARGE", f"{len(rows):,}")
+        rows = Writer(self, longest=LONGEST).weighted(delta)
         if isinstance(target, Groups):
             return self._merge_groups(target, rows, insert_only)
         return self._write_rows(target, rows, insert_only)

@@ -91,15 +91,16 @@ def maintain(
     """Find out how a query can be maintained. Raises NotIncremental if it cannot."""
     assert analysis.query is not None
     if verdict.not_incremental:
-        raise NotIncremental("OPERATORS_DIFFER", verdict.not_incremental)
+        code = "PLANNING_FAILED" if verdict.planning_failed else "OPERATORS_DIFFER"
+        raise NotIncremental(code, verdict.not_incremental)
     known = {relation.name: relation.columns for relation in analysis.relations}
-    query = bind(analysis.query, schema, lambda table: known[table])
+    bound = bind(analysis.query, schema, lambda table: known[table])
     text, writer = pinned(analysis.query, versions), Writer(Pinned(versions))
 
     def describe(plan: Plan) -> tuple[Column, ...]:
         return describe_query(warehouse, writer.select(plan).sql)
 
-    query = replace(query, plan=with_union_types(query.plan, describe))
+    query = replace(bound, plan=with_union_types(bound.plan, describe))
     outputs = tuple(Output(f"output_{i}", column(id)) for i, id in enumerate(query.columns))
     result, nodes = Project(query.plan, outputs), typed_nodes(query.plan)
     asked = [(writer.select(node).sql, len(node.columns)) for node in (result, *nodes)]
@@ -112,13 +113,16 @@ def maintain(
     shape = _in_order(group_shape(query), query)
     if shape:
         check_stored(shape, measures)
-    rows = Rows(columns, narrowed_by, partitions)
-    if shape is None:
-        # Raises for types that have no hash.
-        rows.build("", 0)
-    target = Groups(shape, measures, columns, partitions) if shape else rows
+    target = (
+        Groups(shape, measures, columns, partitions)
+        if shape
+        else Rows(columns, narrowed_by, partitions)
+    )
     names = tuple(stored.name for stored in columns)
-    return Maintenance(query, fingerprint(query, names), target)
+    found = Maintenance(query, fingerprint(bound, names), target)
+    # What fails when it is built fails here: types have no hash, for instance.
+    found.build("", versions, 0)
+    return found
 
 
 def _in_order(shape: GroupShape | None, query: Query) -> GroupShape | None:

@@ -30,6 +30,7 @@ from spark_dynamic.refresh.cost import (
 )
 from spark_dynamic.refresh.cycle import Cycle
 from spark_dynamic.refresh.decide import Decision, Findings, decide, unasked
+from spark_dynamic.refresh.failures import failure, faults_reported, watched
 from spark_dynamic.refresh.maintenance import Maintenance
 from spark_dynamic.refresh.request import Request
 from spark_dynamic.refresh.sources import intervals, seen
@@ -100,11 +101,34 @@ class Plan:
 
 
 def plan_refresh(request: Request, cycle: Cycle, warehouse: Warehouse) -> Plan:
-    """Plan the refresh of one dynamic table."""
+    """Plan the refresh of one dynamic table.
+
+    Whatever fails in the engine on the way, the query can run as it is written.
+    """
+    own = watched(warehouse)
+    try:
+        return _plan(request, cycle, own)
+    except Exception as error:
+        return plan_as_written(request, failure(error, own), cycle, own)
+
+
+def plan_as_written(request: Request, failed: str, cycle: Cycle, warehouse: Warehouse) -> Plan:
+    """Plan a refresh without reading the query, which has failed: no version of a source is known.
+
+    What is recorded is what is recorded of every text that cannot be pinned.
+    """
+    with faults_reported(warehouse) as own:
+        return _plan(request, cycle, own, failed)
+
+
+def _plan(request: Request, cycle: Cycle, warehouse: Warehouse, failed: str = "") -> Plan:
     stored = find_stored(request.view, cycle, warehouse)
     newest = stored.tail.newest if stored else None
     record = newest.record if newest else None
-    analysis = analyse(request, cycle, warehouse)
+    if failed:
+        analysis = Analysis.of_text(request.sql, failed)
+    else:
+        analysis = analyse(request, cycle, warehouse)
     view = cycle.catalog.relation(warehouse, request.view)
     storage = stored.storage if stored else storage_name(request.view, 1)
     changes_constraints = not has_constraints(view, storage, request.constraints)
@@ -121,11 +145,18 @@ def plan_refresh(request: Request, cycle: Cycle, warehouse: Warehouse) -> Plan:
             changes_constraints=changes_constraints,
         )
         return _with_query(plan, warehouse)
-    verdict = judge(request, analysis, record.verdict if record else None, cycle, warehouse)
+    if failed:
+        verdict = Verdict("", code="PLANNING_FAILED", detail=failed)
+    else:
+        before = record.verdict if record else None
+        verdict = judge(request, analysis, before, cycle, warehouse)
     # An explicit --full-refresh trusts the query again.
     distrusted = record.distrusted if record and not request.full_refresh else ""
     upkeep = Upkeep(request, analysis, verdict, distrusted, cycle, warehouse)
-    invalid = why_invalid(request, stored, analysis, upkeep.is_cosmetic, cycle, warehouse)
+    invalid = None
+    if not failed:
+        # Else all of it is computed anew in any case.
+        invalid = why_invalid(request, stored, analysis, upkeep.is_cosmetic, cycle, warehouse)
     config_changes = config_changes_since(record, request)
     after = record.data_timestamp if record else None
     if after and (invalid or config_changes or request.full_refresh):

@@ -17,6 +17,7 @@ from spark_dynamic.listing import is_listable, lasting, made_at
 from spark_dynamic.names import TableName
 from spark_dynamic.refresh.aging import kept_until
 from spark_dynamic.refresh.cycle import Cycle
+from spark_dynamic.refresh.failures import failure, watched
 from spark_dynamic.refresh.request import Request
 from spark_dynamic.refresh.run import Outcome
 from spark_dynamic.sql.pin import Query
@@ -28,6 +29,16 @@ _SETTLES_IN: Final = timedelta(minutes=1)
 
 def quiet(request: Request, cycle: Cycle, warehouse: Warehouse) -> Settled | None:
     """Return what a table is settled by, if a refresh would find nothing to do."""
+    own = watched(warehouse)
+    try:
+        return _quiet(request, cycle, own)
+    except Exception as error:
+        # What fails here is not needed: the refresh is planned.
+        failure(error, own)
+        return None
+
+
+def _quiet(request: Request, cycle: Cycle, warehouse: Warehouse) -> Settled | None:
     remembered = cycle.known.tables.get(str(request.view))
     settled = remembered.settled if remembered else None
     if settled is None or not settled.catalog:
@@ -61,6 +72,16 @@ def settle(outcome: Outcome, cycle: Cycle, began: int, warehouse: Warehouse) -> 
 
     `began` is the catalog's moment before anything was asked for this refresh.
     """
+    own = watched(warehouse)
+    try:
+        return _settle(outcome, cycle, began, own)
+    except Exception as error:
+        # The refresh is done; the next one looks again.
+        failure(error, own)
+        return None
+
+
+def _settle(outcome: Outcome, cycle: Cycle, began: int, warehouse: Warehouse) -> Settled | None:
     plan = outcome.plan
     cut, query = plan.cut, plan.analysis.query
     newest = plan.stored.tail.newest if plan.stored else None

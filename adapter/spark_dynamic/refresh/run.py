@@ -28,13 +28,14 @@ from spark_dynamic.refresh.cost import is_inserts_only
 from spark_dynamic.refresh.cycle import Cycle
 from spark_dynamic.refresh.decide import refused
 from spark_dynamic.refresh.distrust import distrust
+from spark_dynamic.refresh.failures import failure, watched
 from spark_dynamic.refresh.incremental import Work, Write, incremental_statement
 from spark_dynamic.refresh.new_record import new_record, next_number
-from spark_dynamic.refresh.plan import Plan, as_full, plan_refresh
+from spark_dynamic.refresh.plan import Plan, as_full, plan_as_written, plan_refresh
 from spark_dynamic.refresh.request import Request
 from spark_dynamic.refresh.self_check import what_differs
 from spark_dynamic.refresh.show import show
-from spark_dynamic.refresh.sources import beyond_travel, intervals, rows_touched
+from spark_dynamic.refresh.work import work_of
 from spark_dynamic.settings import holding
 from spark_dynamic.support import NONE, NotIncremental, reason
 from spark_dynamic.warehouse import Commit, Warehouse
@@ -155,8 +156,14 @@ def _apply_changes(outcome: Outcome, cycle: Cycle, warehouse: Warehouse) -> bool
         why = reason("CONSTRAINTS_CHANGED", error.sentence.rstrip("."))
         outcome.plan = as_full(outcome.plan, why, warehouse)
         return _attempt(outcome, cycle, warehouse)
+    own = watched(warehouse)
     try:
-        return _apply_work(outcome, work_of(outcome.plan, cycle, warehouse), cycle, warehouse)
+        work = work_of(outcome.plan, cycle, own)
+    except Exception as error:
+        outcome.plan = _without_changes(outcome.plan, failure(error, own), cycle, warehouse)
+        return _attempt(outcome, cycle, warehouse)
+    try:
+        return _apply_work(outcome, work, cycle, warehouse)
     except WarehouseError as error:
         if not _lacks_feed(error):
             raise
@@ -169,8 +176,10 @@ def _apply_changes(outcome: Outcome, cycle: Cycle, warehouse: Warehouse) -> bool
 
 def _apply_work(outcome: Outcome, work: Work, cycle: Cycle, warehouse: Warehouse) -> bool:
     plan, attempt = outcome.plan, str(uuid.uuid4())
+    own, is_written_down = watched(warehouse), False
     try:
-        with incremental_statement(work, warehouse) as write:
+        with incremental_statement(work, own) as write:
+            is_written_down = True
             outcome.rows_changed, outcome.shape = work.rows_changed, work.shape
             outcome.inserts_only = is_inserts_only(work.intervals)
             if write is None:
@@ -198,7 +207,26 @@ def _apply_work(outcome: Outcome, work: Work, cycle: Cycle, warehouse: Warehouse
             why = error.reason
         outcome.plan = as_full(plan, why, warehouse)
         return _attempt(outcome, cycle, warehouse)
+    except Exception as error:
+        failed = failure(error, own)
+        if is_written_down:
+            # The statement may have been run.
+            raise
+        outcome.plan = _without_changes(plan, failed, cycle, warehouse)
+        return _attempt(outcome, cycle, warehouse)
     return _read_back(outcome, cycle, warehouse, attempt) and _is_right(outcome, cycle, warehouse)
+
+
+def _without_changes(plan: Plan, failed: str, cycle: Cycle, warehouse: Warehouse) -> Plan:
+    """Return the plan that is left if the engine fails to write the changes down."""
+    why, own = reason("PLANNING_FAILED", failed), watched(warehouse)
+    if plan.request.config.refresh_mode is not RefreshMode.AUTO:
+        raise refused(why)
+    try:
+        # What has failed may be needed to build what lets it follow changes, too.
+        return as_full(replace(plan, maintenance=None), why, own)
+    except Exception as error:
+        return plan_as_written(plan.request, failure(error, own), cycle, own)
 
 
 def _lacks_feed(error: WarehouseError) -> bool:
@@ -221,10 +249,14 @@ def foresee(plan: Plan, cycle: Cycle, warehouse: Warehouse) -> Plan:
     """
     if plan.decision.action != "INCREMENTAL" or plan.slide is not None:
         return plan
+    own = watched(warehouse)
     try:
-        with incremental_statement(work_of(plan, cycle, warehouse), warehouse) as write:
+        with incremental_statement(work_of(plan, cycle, own), own) as write:
             return plan if write is not None else _without_rows(plan)
     except (WarehouseError, NotIncremental):
+        return plan
+    except Exception as error:
+        failure(error, own)
         return plan
 
 
@@ -249,28 +281,6 @@ def _is_right(outcome: Outcome, cycle: Cycle, warehouse: Warehouse) -> bool:
     rebuilt = as_full(again, why, warehouse, "REINITIALIZE")
     outcome.plan = replace(rebuilt, distrusted=plan.maintenance.fingerprint)
     return _attempt(outcome, cycle, warehouse)
-
-
-def work_of(plan: Plan, cycle: Cycle, warehouse: Warehouse) -> Work:
-    """Return what an incremental refresh starts from."""
-    record, cut, stored = plan.record, plan.cut, plan.stored
-    assert plan.maintenance and record and cut and stored
-    found = intervals(record, cut, plan.analysis, cycle, warehouse)
-    touched = rows_touched(found, cycle, warehouse)
-    # An update is counted once there; changes as they are read are counted later.
-    inserted = {str(t): rows for t, rows in touched.items() if found[t].kind is Kind.INSERTS}
-    return Work(
-        maintenance=plan.maintenance,
-        storage=plan.storage,
-        version=stored.version,
-        refresh=next_number(plan, cycle),
-        intervals=found,
-        versions=cut.versions(),
-        beyond_travel=beyond_travel(found, cycle, warehouse),
-        rows_changed=inserted,
-        rows_touched=sum(touched.values()) if touched.keys() == found.keys() else None,
-        rows_stored=lambda: cycle.rows(warehouse, plan.storage, stored.version, record),
-    )
 
 
 def _build(outcome: Outcome, cycle: Cycle, warehouse: Warehouse) -> bool:

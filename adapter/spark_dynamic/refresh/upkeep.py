@@ -9,6 +9,7 @@ from spark_dynamic.names import TableName
 from spark_dynamic.plan.nodes import fields_of
 from spark_dynamic.refresh.analyse import Analysis, always_full
 from spark_dynamic.refresh.cycle import Cycle
+from spark_dynamic.refresh.failures import failure, watched
 from spark_dynamic.refresh.maintenance import Maintenance, maintain
 from spark_dynamic.refresh.request import Request
 from spark_dynamic.refresh.sources import is_comparable, seen
@@ -33,7 +34,7 @@ class Upkeep:
         self._verdict = verdict
         self._distrusted = distrusted
         self._cycle = cycle
-        self._warehouse = warehouse
+        self._warehouse = watched(warehouse)
         self._refusal: Reason | None = None
         self.found: Maintenance | None = None
 
@@ -111,6 +112,8 @@ class Upkeep:
         except WarehouseError as error:
             # Spark refuses a query that we derived from one that it accepts.
             self._refusal = reason("OPERATORS_DIFFER", str(error).splitlines()[0])
+        except Exception as error:
+            self._refusal = reason("PLANNING_FAILED", failure(error, self._warehouse))
         if self.found is not None and self.found.fingerprint == self._distrusted:
             self.found, self._refusal = None, reason("SELF_CHECK_FAILED", "see the state table")
         return self._refusal

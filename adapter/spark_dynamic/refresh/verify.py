@@ -22,6 +22,7 @@ from spark_dynamic.names import TableName
 from spark_dynamic.refresh.analyse import Analysis, always_full, analyse, is_pinned
 from spark_dynamic.refresh.cycle import Cycle
 from spark_dynamic.refresh.difference import Comparison
+from spark_dynamic.refresh.failures import faults_reported
 from spark_dynamic.refresh.maintenance import Maintenance, maintain
 from spark_dynamic.refresh.request import Request
 from spark_dynamic.refresh.sources import seen
@@ -54,6 +55,13 @@ def verify(
 
     `maintenance` is how the query is maintained, if that is known already.
     """
+    with faults_reported(warehouse) as own:
+        return _verify(request, cycle, own, maintenance)
+
+
+def _verify(
+    request: Request, cycle: Cycle, warehouse: Warehouse, maintenance: Maintenance | None
+) -> Verification:
     stored = find_stored(request.view, cycle, warehouse)
     if stored is None or stored.tail.newest is None:
         raise EngineError("NOT_BUILT", f"{request.view} was not built yet, or left no record.")

@@ -18,6 +18,7 @@ from spark_dynamic.frontier.record import Record
 from spark_dynamic.refresh.analyse import Analysis, always_full, analyse, judge
 from spark_dynamic.refresh.cycle import Cycle
 from spark_dynamic.refresh.decide import Findings, decide
+from spark_dynamic.refresh.failures import faults_reported
 from spark_dynamic.refresh.plan import (
     Plan,
     changes_in_place,
@@ -41,6 +42,11 @@ _NOT_CONTINUED: Final = (
 
 def plan_window(request: Request, cut: Cut, cycle: Cycle, warehouse: Warehouse) -> Plan:
     """Plan the refresh of a window at a cut, which was chosen together with its reader's."""
+    with faults_reported(warehouse) as own:
+        return _plan(request, cut, cycle, own)
+
+
+def _plan(request: Request, cut: Cut, cycle: Cycle, warehouse: Warehouse) -> Plan:
     assert request.window is not None
     stored = find_stored(request.view, cycle, warehouse)
     record = stored.tail.newest.record if stored and stored.tail.newest else None

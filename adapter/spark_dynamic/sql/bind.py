@@ -41,6 +41,8 @@ from spark_dynamic.warehouse import Column
 TableColumns = Callable[[TableName], tuple[Column, ...]]
 
 _PLAIN = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,40}")
+# Common tables that read others twice may come to any number.
+_MOST_SCANS = 2_000
 
 
 def bind(text: Text, schema: str, columns_of: TableColumns) -> Query:
@@ -59,6 +61,7 @@ class Binder:
     def __init__(self, columns_of: TableColumns) -> None:
         self._columns_of = columns_of
         self._numbers = count(1)
+        self._scans = 0
         self.aggregations: set[int] = set()
         # Keeps every tree alive, so that the identities above stay unique.
         self._trees: list[Expression] = []
@@ -77,6 +80,11 @@ class Binder:
 
     def scan(self, table: TableName) -> tuple[Plan, list[Named]]:
         """Return a scan of all columns of a table."""
+        self._scans += 1
+        if self._scans > _MOST_SCANS:
+            raise NotIncremental(
+                "DELTA_TOO_LARGE", f"statements that read tables more than {_MOST_SCANS:,} times"
+            )
         fields = tuple(
             Field(self.fresh(known.name), known.name, known.type)
             for known in self._columns_of(table)
@@ -119,18 +127,25 @@ class _TextBinder:
         return ctes
 
     def _union(self, tree: exp.Union, ctes: CommonTables) -> tuple[Plan, list[Named]]:
-        refuse_other_parts(tree)
-        sides = [self.query(side, ctes) for side in (tree.left, tree.right)]
-        width = len(sides[0][1])
-        if len(sides[1][1]) != width:
-            raise NotIncremental("SYNTAX_NOT_KNOWN", "the branches of a union differ in width")
+        """Bind a chain of unions, which may be long, as one."""
+        sides: list[Expression] = []
+        left: Expression = tree
+        while isinstance(left, exp.Union) and (left is tree or _goes_on(left)):
+            refuse_other_parts(left)
+            sides.append(left.right)
+            left = _without_parentheses(left.left)
+        sides.append(left)
+        bound = [self.query(side, ctes) for side in reversed(sides)]
+        names = [named.name for named in bound[0][1]]
         branches: list[Plan] = []
-        for plan, columns in sides:
+        for plan, columns in bound:
+            if len(columns) != len(names):
+                raise NotIncremental("SYNTAX_NOT_KNOWN", "the branches of a union differ in width")
             outputs = tuple(Output(self._binder.fresh(n.name), column(n.id)) for n in columns)
             branches.append(Project(plan, outputs))
-        ids = tuple(self._binder.fresh(named.name) for named in sides[0][1])
-        names = [Named(n.name, id) for n, id in zip(sides[0][1], ids, strict=True)]
-        return UnionAll(tuple(branches), ids), names
+        ids = tuple(self._binder.fresh(name) for name in names)
+        named = [Named(name, id) for name, id in zip(names, ids, strict=True)]
+        return UnionAll(tuple(branches), ids), named
 
     def _select(self, select: exp.Select, ctes: CommonTables) -> tuple[Plan, list[Named]]:
         refuse_other_parts(select)
@@ -167,7 +182,9 @@ class _TextBinder:
             computed.append(output)
             columns.append(Named(name, output.id))
         if computed:
-            passed = tuple(Output(id, column(id)) for id in plan.columns)
+            # What nothing above can name goes no further: queries may be nested deeply.
+            shown = {named.id for named in columns}
+            passed = tuple(Output(id, column(id)) for id in plan.columns if id in shown)
             plan = Project(plan, passed + tuple(computed))
         return plan, columns
 
@@ -181,12 +198,13 @@ class _TextBinder:
         for join in select.args.get("joins") or ():
             _refuse_other_joins(join)
             refuse_other_parts(join)
-            before = Scope(list(scope.relations), list(scope.merged), list(scope.shown))
+            using = join.args.get("using")
+            before = scope.copy() if using else scope
             members.append(self._relation(join.this, scope, ctes))
             if join.args.get("on") is not None:
                 conditions.append(self.expression(join.args["on"], scope))
                 refuse_aggregates(conditions[-1], "ON")
-            if join.args.get("using"):
+            if using:
                 if any(earlier.kind == "CROSS" for earlier in select.args["joins"]):
                     # A comma reads like CROSS, but binds less tightly than JOIN … USING.
                     raise NotIncremental("SYNTAX_NOT_KNOWN", "USING beside a cross join")
@@ -296,6 +314,18 @@ def _refuse_columns_like_functions(node: exp.Func, scope: Scope, aliases: Aliase
     for name in node.sql_names():
         if scope.find(name) is not None or (aliases is not None and aliases.have(name)):
             raise NotIncremental("SYNTAX_NOT_KNOWN", f"the name {name.lower()}")
+
+
+def _goes_on(union: exp.Union) -> bool:
+    """Tell whether a union on the left of another one is part of the same chain."""
+    return not union.args.get("distinct") and not union.args.get("with_")
+
+
+def _without_parentheses(query: Expression) -> Expression:
+    while isinstance(query, exp.Subquery) and not query.args.get("with_"):
+        refuse_other_parts(query)
+        query = query.this
+    return query
 
 
 def _own_name(item: Expression) -> str | None:

@@ -60,7 +60,7 @@ def group(
         condition = groups.over(binder.expression(having.this, scope, aliases))
     grouped: Plan = Aggregate(plan, keys, tuple(groups.measures.values()))
     if condition is not None:
-        grouped = Filter(grouped, condition)
+        grouped = Filter(grouped, (condition,))
     return grouped, expressions
 
 
@@ -141,6 +141,21 @@ class _Groups:
 
     def _replace(self, node: Expression) -> Expression:
         """Return a tree in which parts were replaced; it is changed on the way."""
+        found = node
+        waiting = [node]
+        while waiting:
+            part = waiting.pop()
+            value = self._value(part)
+            if value is None:
+                waiting += part.iter_expressions(reverse=True)
+            elif part is node:
+                found = value
+            else:
+                part.replace(value)
+        return found
+
+    def _value(self, node: Expression) -> Expression | None:
+        """Return the key or measure that an expression is; None if its parts have to be seen."""
         if type(node.unnest()) in self._kinds:
             key = self._keys.get(_text(node))
             if key is not None:
@@ -151,11 +166,7 @@ class _Groups:
         if isinstance(node, exp.Anonymous) and node.name.lower() not in AS_WRITTEN:
             # It might aggregate without our knowing; Spark's plan would show it only as a text.
             raise NotIncremental("SYNTAX_NOT_KNOWN", f"the function {node.name} beside GROUP BY")
-        for child in list(node.iter_expressions()):
-            changed = self._replace(child)
-            if changed is not child:
-                child.replace(changed)
-        return node
+        return None
 
     def _measure(self, node: Expression) -> Measure:
         function, argument = read_measure(node)

@@ -7,6 +7,7 @@ stays as it was written, so nothing else can change its meaning.
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cached_property
 
 from spark_dynamic.names import TableName, quote
 from spark_dynamic.sql.references import References
@@ -23,6 +24,12 @@ class Query:
     text: str
     references: References
     views: Mapping[TableName, "ViewQuery"]
+
+    @cached_property
+    def mentions(self) -> int:
+        """How often tables are named, with views written out."""
+        views = [self.views.get(reference.table) for reference in self.references.tables]
+        return sum(view.query.mentions if view else 1 for view in views)
 
     def tables(self) -> set[TableName]:
         """Return all tables, also those behind views."""
@@ -90,9 +97,11 @@ def pinned(query: Query, versions: Mapping[TableName, int], clock: datetime | No
         found.append((reference.start, reference.end, replacement))
     if clock is not None:
         found += [(call.start, call.end, call.answered(clock)) for call in query.references.clocks]
-    for start, end, replacement in sorted(found, reverse=True):
-        text = text[:start] + replacement + text[end:]
-    return text
+    parts, place = list[str](), 0
+    for start, end, replacement in sorted(found):
+        parts += (text[place:start], replacement)
+        place = end
+    return "".join([*parts, text[place:]])
 
 
 def _pinned_view(

@@ -51,6 +51,9 @@ def find_references(text: str, schema: str) -> References:
     """
     try:
         tree = parsed(text)
+    except (RecursionError, MemoryError):
+        # The text is not at fault, and may be read the next time.
+        raise
     except Exception as error:
         # sqlglot raises more than its own errors on text it does not know.
         raise Unreadable(str(error).splitlines()[0]) from error

@@ -10,6 +10,8 @@ from spark_dynamic.warehouse import Relation
 
 Lookup = Callable[[TableName], Relation | None]
 _DEPTH = 50
+# Views that read others twice may come to any number when they are written out.
+_MOST_MENTIONS = 2_000
 
 
 def resolve(
@@ -18,6 +20,7 @@ def resolve(
     lookup: Lookup,
     settings: dict[str, str],
     depth: int = 0,
+    known: dict[TableName, ViewQuery] | None = None,
 ) -> Query:
     """Find a query's tables, through views down to where rows are stored.
 
@@ -26,6 +29,7 @@ def resolve(
     if depth > _DEPTH:
         raise Unreadable("views are nested too deeply")
     references = find_references(text, schema)
+    known = {} if known is None else known
     views = {}
     for table in {reference.table for reference in references.tables}:
         relation = lookup(table)
@@ -35,9 +39,15 @@ def resolve(
             continue
         if MODEL_PROPERTY not in relation.properties:
             _check_settings(relation, settings)
-        inner = resolve(relation.view.text, relation.view.schema, lookup, settings, depth + 1)
-        views[table] = ViewQuery(relation, inner)
-    return Query(text, references, views)
+        if table not in known:
+            view = relation.view
+            inner = resolve(view.text, view.schema, lookup, settings, depth + 1, known)
+            known[table] = ViewQuery(relation, inner)
+        views[table] = known[table]
+    query = Query(text, references, views)
+    if query.mentions > _MOST_MENTIONS:
+        raise Unreadable(f"with its views it names tables more than {_MOST_MENTIONS:,} times")
+    return query
 
 
 def _check_settings(relation: Relation, settings: dict[str, str]) -> None:

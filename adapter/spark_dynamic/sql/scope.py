@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 from sqlglot import exp
 
+from spark_dynamic.plan.expressions import refuse_large
 from spark_dynamic.plan.nodes import Expression, column
 from spark_dynamic.sql.measures import is_aggregate
 from spark_dynamic.support import NotIncremental
@@ -30,15 +31,17 @@ class Aliases:
 
     def resolve(self, node: exp.Column, found: Expression | None) -> Expression | None:
         """Return what a name stands for, given what it stands for in the relations."""
+        if found is not None and (not self._are_preferred or _within_aggregate(node)):
+            return found
         name = node.name.lower()
         values = [value for alias, value in self._items if alias and alias.lower() == name]
         if found is not None:
-            if self._are_preferred and not _within_aggregate(node):
-                _agree(name, [found, *values])
+            _agree(name, [found, *values])
             return found
         if not values:
             return None
         _agree(name, values)
+        refuse_large(sum(1 for _ in values[0].walk()))
         return exp.Paren(this=values[0].copy())
 
     def have(self, name: str) -> bool:
@@ -53,9 +56,10 @@ def _agree(name: str, values: list[Expression]) -> None:
 
 def _within_aggregate(node: Expression) -> bool:
     """Tell whether a name is part of an aggregate's argument, where aliases cannot be."""
-    return node.parent is not None and (
-        is_aggregate(node.parent) or _within_aggregate(node.parent)
-    )
+    outer = node.parent
+    while outer is not None and not is_aggregate(outer):
+        outer = outer.parent
+    return outer is not None
 
 
 @dataclass
@@ -68,10 +72,27 @@ class Scope:
     # What `*` stands for.
     shown: list[Named] = field(default_factory=list)
 
+    # The columns of the relations by their names in lower case, each with its relation's alias.
+    _named: dict[str, list[tuple[str, str]]] = field(init=False, default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for alias, columns in self.relations:
+            self._enter(alias, columns)
+
+    def copy(self) -> "Scope":
+        """Return a scope to which relations can be added apart from this one."""
+        return Scope(list(self.relations), list(self.merged), list(self.shown))
+
     def add(self, alias: str, columns: list[Named]) -> None:
         """Add a relation."""
         self.relations.append((alias.lower(), columns))
         self.shown += columns
+        self._enter(alias.lower(), columns)
+
+    def _enter(self, alias: str, columns: list[Named]) -> None:
+        for named in columns:
+            if named.name is not None:
+                self._named.setdefault(named.name.lower(), []).append((alias, named.id))
 
     def merge(self, pairs: list[tuple[Named, Named]]) -> None:
         """Let unqualified names stand for the left one of two columns; `*` begins with them."""
@@ -86,13 +107,8 @@ class Scope:
         merged = [named.id for named in self.merged if (named.name or "").lower() == name]
         if not alias and merged:
             return merged[0]
-        found = [
-            named.id
-            for relation, columns in self.relations
-            if not alias or relation == alias
-            for named in columns
-            if named.name is not None and named.name.lower() == name
-        ]
+        known = self._named.get(name, ())
+        found = [id for relation, id in known if not alias or relation == alias]
         if len(found) > 1:
             raise NotIncremental("SYNTAX_NOT_KNOWN", f"the column name {name} is ambiguous")
         return found[0] if found else None

@@ -1,5 +1,6 @@
 """From a plan to SQL: nested selects, with a weight column wherever rows are weighted."""
 
+import math
 from collections.abc import Mapping
 from typing import NamedTuple, Protocol
 
@@ -28,6 +29,8 @@ from spark_dynamic.sql.dialect import SparkDynamic
 from spark_dynamic.support import NotIncremental
 
 WEIGHT = "__dyn_weight"
+# Spark plans a longer statement for minutes.
+LONGEST = 200_000
 
 # Where these stand, a column's own name could be taken for something else.
 _BINDING = (exp.Lambda, exp.Dot)
@@ -72,17 +75,27 @@ class Rows(NamedTuple):
 
 
 class Writer:
-    """Writes plans over given sources."""
+    """Writes plans over given sources.
 
-    def __init__(self, sources: Sources, dialect: type[Dialect] = SparkDynamic) -> None:
+    Raises NotIncremental as soon as a text becomes longer than the longest one.
+    """
+
+    def __init__(
+        self,
+        sources: Sources,
+        dialect: type[Dialect] = SparkDynamic,
+        longest: float = math.inf,
+    ) -> None:
         self._sources = sources
         self._dialect = dialect
+        self._longest = longest
         self._quote = quote if dialect is SparkDynamic else _double_quote
         # By identity; what was written is kept with its text, so that nothing takes its place.
         self._known: dict[int, tuple[Expression, str]] = {}
         self._nested_plans: dict[int, tuple[Plan, Rows]] = {}
         self._used_columns: dict[int, tuple[Expression, set[str]]] = {}
         self._scan_names: dict[int, tuple[Scan, Mapping[str, Expression]]] = {}
+        self._weighted_plans: dict[int, tuple[Plan, bool]] = {}
 
     def weighted(self, plan: Plan) -> str:
         """Return a plan's rows with their weights; 1 if nothing says otherwise."""
@@ -110,6 +123,12 @@ class Writer:
         return self._measure(measure, {})
 
     def _is_weighted(self, plan: Plan) -> bool:
+        known = self._weighted_plans.get(id(plan))
+        if known is None:
+            known = self._weighted_plans[id(plan)] = (plan, self._has_weights(plan))
+        return known[1]
+
+    def _has_weights(self, plan: Plan) -> bool:
         match plan:
             case Scan():
                 return self._sources.relation(plan.table, plan.state).is_weighted
@@ -117,10 +136,22 @@ class Writer:
                 return False
             case Sum() | Negate():
                 return True
-        return any(self._is_weighted(child) for child in plan.inputs)
+        return any(map(self._is_weighted, plan.inputs))
 
     def _select(self, plan: Plan, factor: int, order: tuple[str, ...] = ()) -> str:
         """Write a plan; its weights times a factor of 1 or -1, or without weights if it is 0."""
+        sql = self._written(plan, factor, order)
+        self._check_length(len(sql))
+        return sql
+
+    def _check_length(self, length: int) -> None:
+        """Stop early: an aggregate over another one doubles the text, and that again and again."""
+        if length > self._longest:
+            raise NotIncremental(
+                "DELTA_TOO_LARGE", f"statements of {length:,} characters and more"
+            )
+
+    def _written(self, plan: Plan, factor: int, order: tuple[str, ...]) -> str:
         match plan:
             case Project() if not _is_renaming(plan):
                 rows = self._rows(plan.input, *(output.expression for output in plan.outputs))
@@ -153,9 +184,9 @@ class Writer:
             case Scan():
                 rows = self._scan(plan)
             case Filter():
-                rows = self._rows(plan.input, plan.condition)
-                condition = self._text(plan.condition, rows.names)
-                rows = rows._replace(where=(*rows.where, condition))
+                rows = self._rows(plan.input, *plan.conditions)
+                conditions = (self._text(one, rows.names) for one in plan.conditions)
+                rows = rows._replace(where=(*rows.where, *conditions))
             case Restrict():
                 rows = self._restrict(plan)
             case Join():
@@ -227,7 +258,8 @@ class Writer:
         return "\nUNION ALL\n".join(selects)
 
     def _sum(self, plan: Sum, factor: int) -> str:
-        selects = []
+        selects: list[str] = []
+        length = 0
         for term in plan.terms:
             if isinstance(term, (Join, Filter)):
                 # The members of a join have another order in each term.
@@ -238,24 +270,28 @@ class Writer:
                 rows = Rows(indented(self._select(term, factor)), weights=(WEIGHT,))
                 columns = [self._quote(id) for id in plan.columns]
                 selects.append(self._from(columns, rows, abs(factor)))
+            length += len(selects[-1])
+            self._check_length(length)
         return "\nUNION ALL\n".join(selects)
 
     def _join(self, plan: Join) -> Rows:
         """Join the members in their order, each condition as soon as its columns are there."""
-        remaining = [(condition, self._used(condition)) for condition in plan.conditions]
-        seen: set[str] = set()
+        places = {id: i for i, member in enumerate(plan.members) for id in member.columns}
+        ready: dict[int, list[str]] = {}
+        for condition in plan.conditions:
+            place = max((places[id] for id in self._used(condition)), default=0)
+            # The first member has no ON.
+            ready.setdefault(max(place, 1), []).append(self.expression(condition))
         weights: list[str] = []
         clauses: list[str] = []
         for number, member in enumerate(plan.members):
             rows = self._nested(member)
             alias = f"member_{number}"
             weights += [f"{alias}.{weight}" for weight in rows.weights]
-            seen |= set(member.columns)
             clause = f"{rows.body} AS {alias}"
+            on = _all(tuple(ready.get(number, ())))
             if number:
-                ready = tuple(self.expression(c) for c, needed in remaining if needed <= seen)
-                remaining = [(c, needed) for c, needed in remaining if not needed <= seen]
-                clause = f"JOIN {clause} ON {_all(ready)}" if ready else f"CROSS JOIN {clause}"
+                clause = f"JOIN {clause} ON {on}" if on else f"CROSS JOIN {clause}"
             clauses.append(clause)
         return Rows("\n".join(clauses), weights=tuple(weights))
 

@@ -28,7 +28,7 @@ def bounded(key: str, other: str, low: Any, high: Any) -> list[str]:
     facts = {TableName("shop", "r"): Changes(bounds={"k": Bounds(low, high)})}
     delta = differentiate(query.plan, facts)
     assert delta is not None
-    return [node.condition.sql() for node in walk(delta) if isinstance(node, Filter)]
+    return [c.sql() for node in walk(delta) if isinstance(node, Filter) for c in node.conditions]
 
 
 @pytest.mark.parametrize(

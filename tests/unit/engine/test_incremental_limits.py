@@ -113,7 +113,7 @@ def test_a_statement_that_takes_too_long_to_plan_is_not_run() -> None:
         return work_of(f"select x0.n from {', '.join(groups)} where {' and '.join(equal)}")
 
     prepared(work(20))
-    with pytest.raises(NotIncremental, match=r"DELTA_TOO_LARGE: .* of \d{3},\d{3} characters"):
+    with pytest.raises(NotIncremental, match=r"DELTA_TOO_LARGE: .* of 2\d\d,\d{3} characters"):
         prepared(work(30))
 
 
@@ -125,7 +125,7 @@ def changed(monkeypatch: pytest.MonkeyPatch, judged: None) -> Shop:
     shop.spark.write("shop.orders").append((4, 20, 90))
     monkeypatch.setattr(cost, "SMALL", 0)
     monkeypatch.setattr(cost, "LARGE", 1)
-    monkeypatch.setattr(incremental, "_LONGEST", 10)
+    monkeypatch.setattr(incremental, "LONGEST", 10)
     return shop
 
 
