@@ -231,10 +231,13 @@ class Streams:
             replaces_all = model["config"].get("materialized") in ("table", "view")
             return replacing(run) if replaces_all else run()
         streams = ", ".join(stream.rpartition(".")[2] for stream in batch.streams)
-        if batch.is_covered:
-            return _response("COVERED", "COVERED", None, streams), agate.Table([])
+        results: list[Result] = []
         with streams_reported():
-            _, table = batch.run(lambda: _translated(run), warehouse)
+            if batch.is_covered or not batch.run(
+                lambda: results.append(_translated(run)), warehouse
+            ):
+                return _response("COVERED", "COVERED", None, streams), agate.Table([])
+        table = results[-1][1] if results else agate.Table([])
         record = batch.record
         with self._lock:
             self._consumed.append(record)
