@@ -76,3 +76,17 @@ def test_a_project_over_thrift(over_thrift: DbtProject, port: int) -> None:
     )
     assert chosen.code == 0, chosen.screen + chosen.errors
     assert chosen.told == {"zone": "Asia/Tokyo", "ansi": "false", "own": "it`s; kept"}
+
+
+def test_a_server_whose_connections_share_one_session_is_refused(
+    shop: DbtProject, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    setting = "spark.sql.hive.thriftServer.singleSession"
+    shop.write("models/one.sql", "{{ config(materialized='table') }} select 1 as a")
+    with thrift_server(tmp_path_factory.mktemp("single"), **{setting: "true"}) as port:
+        shop.use_profile(method="thrift", host="127.0.0.1", port=port, user="dbt")
+        run = shop.dbt("run")
+    assert run.code != 0
+    assert f"SESSION_SHARED: The Spark server runs with {setting}=true" in run.screen
+    assert run.screen.count("SESSION_SHARED") == 1, run.screen
+    assert "Traceback" not in run.screen + run.errors
