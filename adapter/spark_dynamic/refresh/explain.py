@@ -24,7 +24,7 @@ from spark_dynamic.refresh.cycle import Cycle
 from spark_dynamic.refresh.expected import expected_statements
 from spark_dynamic.refresh.maintenance import Maintenance
 from spark_dynamic.refresh.plan import Plan as RefreshPlan
-from spark_dynamic.refresh.run import work_of
+from spark_dynamic.refresh.prepared import work_of
 from spark_dynamic.refresh.shape import expected_shape, facts_of
 from spark_dynamic.refresh.sources import intervals
 from spark_dynamic.refresh.upkeep import Upkeep

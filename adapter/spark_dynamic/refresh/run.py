@@ -31,10 +31,10 @@ from spark_dynamic.refresh.distrust import distrust
 from spark_dynamic.refresh.incremental import Work, Write, incremental_statement
 from spark_dynamic.refresh.new_record import new_record, next_number
 from spark_dynamic.refresh.plan import Plan, as_full, plan_refresh
+from spark_dynamic.refresh.prepared import Prepared, prepare, work_of
 from spark_dynamic.refresh.request import Request
 from spark_dynamic.refresh.self_check import what_differs
 from spark_dynamic.refresh.show import show
-from spark_dynamic.refresh.sources import beyond_travel, intervals, rows_touched
 from spark_dynamic.settings import holding
 from spark_dynamic.support import NONE, NotIncremental, reason
 from spark_dynamic.warehouse import Commit, Warehouse
@@ -62,6 +62,8 @@ class Outcome:
     shape: str = ""
     # Whether the sources had only been added to.
     inserts_only: bool = False
+    # What was computed already; it is good for one try.
+    prepared: Prepared | None = None
 
     @property
     def data_timestamp(self) -> datetime | None:
@@ -94,12 +96,15 @@ def run_plan(
     warehouse: Warehouse,
     plan_again: Planner = plan_refresh,
     statements: list[str] | None = None,
+    prepared: Prepared | None = None,
 ) -> Outcome:
     """Do what a plan says. Another writer's commit in between makes it plan again.
 
     The statements go into a list that is given, for whoever wants to see those of a failure.
+    `prepared` is what was computed of the plan already.
     """
-    outcome = Outcome(plan, statements=[] if statements is None else statements)
+    kept = [] if statements is None else statements
+    outcome = Outcome(plan, statements=kept, prepared=prepared)
     recording = _Recording(warehouse, outcome.statements)
     for _ in range(_ATTEMPTS):
         with reported_violation(plan.request.view):
@@ -155,8 +160,10 @@ def _apply_changes(outcome: Outcome, cycle: Cycle, warehouse: Warehouse) -> bool
         why = reason("CONSTRAINTS_CHANGED", error.sentence.rstrip("."))
         outcome.plan = as_full(outcome.plan, why, warehouse)
         return _attempt(outcome, cycle, warehouse)
+    prepared, outcome.prepared = outcome.prepared, None
     try:
-        return _apply_work(outcome, work_of(outcome.plan, cycle, warehouse), cycle, warehouse)
+        work = prepared.work if prepared else work_of(outcome.plan, cycle, warehouse)
+        return _apply_work(outcome, work, cycle, warehouse, prepared)
     except WarehouseError as error:
         if not _lacks_feed(error):
             raise
@@ -167,10 +174,18 @@ def _apply_changes(outcome: Outcome, cycle: Cycle, warehouse: Warehouse) -> bool
     return _apply_work(outcome, replace(work, intervals=rewritten), cycle, warehouse)
 
 
-def _apply_work(outcome: Outcome, work: Work, cycle: Cycle, warehouse: Warehouse) -> bool:
+def _apply_work(
+    outcome: Outcome,
+    work: Work,
+    cycle: Cycle,
+    warehouse: Warehouse,
+    prepared: Prepared | None = None,
+) -> bool:
     plan, attempt = outcome.plan, str(uuid.uuid4())
     try:
-        with incremental_statement(work, warehouse) as write:
+        with (
+            prepared.statement(warehouse) if prepared else incremental_statement(work, warehouse)
+        ) as write:
             outcome.rows_changed, outcome.shape = work.rows_changed, work.shape
             outcome.inserts_only = is_inserts_only(work.intervals)
             if write is None:
@@ -213,19 +228,25 @@ def _history_lost(work: Work, error: WarehouseError) -> NotIncremental:
     return lost
 
 
-def foresee(plan: Plan, cycle: Cycle, warehouse: Warehouse) -> Plan:
-    """Return the plan that is left if it turns out that all changes cancel out.
+def foresee(
+    plan: Plan, cycle: Cycle, warehouse: Warehouse, statements: list[str]
+) -> tuple[Plan, Prepared | None]:
+    """Compute the changes for those who have to know before the write whether there are any.
 
-    This costs what computing the changes costs, so it is for those who have to know before the
-    write. What goes wrong here goes wrong again in the run itself, and is dealt with there.
+    Returns the plan that is left if all changes cancel out, and what the write can use. What goes
+    wrong here goes wrong again in the run itself, and is dealt with there.
     """
     if plan.decision.action != "INCREMENTAL" or plan.slide is not None:
-        return plan
+        return plan, None
     try:
-        with incremental_statement(work_of(plan, cycle, warehouse), warehouse) as write:
-            return plan if write is not None else _without_rows(plan)
+        work = work_of(plan, cycle, warehouse)
+        prepared = prepare(work, _Recording(warehouse, statements))
     except (WarehouseError, NotIncremental):
-        return plan
+        return plan, None
+    if prepared.write is not None:
+        return plan, prepared
+    prepared.drop()
+    return _without_rows(plan), None
 
 
 def _without_rows(plan: Plan) -> Plan:
@@ -248,28 +269,6 @@ def _is_right(outcome: Outcome, cycle: Cycle, warehouse: Warehouse) -> bool:
     rebuilt = as_full(again, why, warehouse, "REINITIALIZE")
     outcome.plan = replace(rebuilt, distrusted=plan.maintenance.fingerprint)
     return _attempt(outcome, cycle, warehouse)
-
-
-def work_of(plan: Plan, cycle: Cycle, warehouse: Warehouse) -> Work:
-    """Return what an incremental refresh starts from."""
-    record, cut, stored = plan.record, plan.cut, plan.stored
-    assert plan.maintenance and record and cut and stored
-    found = intervals(record, cut, plan.analysis, cycle, warehouse)
-    touched = rows_touched(found, cycle, warehouse)
-    # An update is counted once there; changes as they are read are counted later.
-    inserted = {str(t): rows for t, rows in touched.items() if found[t].kind is Kind.INSERTS}
-    return Work(
-        maintenance=plan.maintenance,
-        storage=plan.storage,
-        version=stored.version,
-        refresh=next_number(plan, cycle),
-        intervals=found,
-        versions=cut.versions(),
-        beyond_travel=beyond_travel(found, cycle, warehouse),
-        rows_changed=inserted,
-        rows_touched=sum(touched.values()) if touched.keys() == found.keys() else None,
-        rows_stored=lambda: cycle.rows(warehouse, plan.storage, stored.version, record),
-    )
 
 
 def _build(outcome: Outcome, cycle: Cycle, warehouse: Warehouse) -> bool:
