@@ -12,6 +12,8 @@ _CAUSED_BY: Final = "\nCaused by: "
 # What Delta says of rows that break a constraint: those that are written, those that are there.
 _BROKEN: Final = ("DELTA_VIOLATE_CONSTRAINT", "DELTA_NEW_CHECK_CONSTRAINT_VIOLATION")
 
+_NO_TABLE: Final = ("TABLE_OR_VIEW_NOT_FOUND", "SCHEMA_NOT_FOUND", "DELTA_TABLE_NOT_FOUND")
+
 # What is said of a version of which VACUUM, or the cleaning of the log, has removed something.
 _GONE: Final = (
     "FAILED_READ_FILE.FILE_NOT_EXIST",
@@ -94,6 +96,11 @@ class WarehouseError(Exception):
             "TABLE_OR_VIEW_ALREADY_EXISTS",
             "DELTA_TABLE_ALREADY_EXISTS",
         )
+
+    @property
+    def misses_table(self) -> bool:
+        """Tell whether the table or view that was named does not exist."""
+        return self.condition in _NO_TABLE
 
     @property
     def breaks_constraint(self) -> bool:

@@ -14,6 +14,7 @@ from spark_dynamic.changes.staleness import check_kept, extensions
 from spark_dynamic.changes.stream import Stream, in_streams, read_stream, show_stream
 from spark_dynamic.changes.stream_config import StreamConfig
 from spark_dynamic.changes.upstream_keys import with_upstream_keys
+from spark_dynamic.conflicts import despite_conflicts
 from spark_dynamic.errors import EngineError
 from spark_dynamic.literals import literal
 from spark_dynamic.names import TableName
@@ -59,6 +60,20 @@ def build_stream(
     """Make the view of a stream, or bring it up to this cycle."""
     # Part of the definition: with another key, a stream's consumers would see other rows updated.
     request = replace(request, read=with_upstream_keys(request.read, cycle, warehouse))
+    # Another run may just have made the view: its start is then the start of the stream.
+    return despite_conflicts(
+        lambda: _build(request, cycle, warehouse, end_of, places),
+        lambda: cycle.catalog.forget(request.view),
+    )
+
+
+def _build(
+    request: StreamRequest,
+    cycle: Cycle,
+    warehouse: Warehouse,
+    end_of: EndOf,
+    places: Places,
+) -> BuiltStream:
     existing = describe_relation(warehouse, request.view)
     is_view = None if existing is None else existing.view is not None
     known = read_stream(warehouse, request.view) if is_view else None

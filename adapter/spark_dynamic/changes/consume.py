@@ -3,7 +3,8 @@
 import uuid
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final, TypeVar
+from functools import partial
+from typing import Final
 
 from spark_dynamic.apply.commit import carrying
 from spark_dynamic.apply.storage import properties_sql
@@ -27,13 +28,13 @@ from spark_dynamic.changes.position import is_behind
 from spark_dynamic.changes.read import Position
 from spark_dynamic.changes.staleness import check_kept, extensions
 from spark_dynamic.changes.stream import Stream, in_streams
+from spark_dynamic.conflicts import ATTEMPTS, despite_conflicts
 from spark_dynamic.errors import EngineError, WarehouseError
 from spark_dynamic.names import TableName
 from spark_dynamic.refresh.cycle import Cycle
 from spark_dynamic.warehouse import Warehouse
 
 CONSUME: Final = "CONSUME"
-T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -52,7 +53,8 @@ class Batch:
     def __init__(self, request: ConsumerRequest, cycle: Cycle, warehouse: Warehouse, kept: Kept):
         self.attempt = str(uuid.uuid4())
         self._cycle = cycle
-        self._is_written = False
+        self._kept = kept
+        self._is_written = self._is_overtaken = False
         self._portions: dict[str, Portion] = {}
         self._extensions: dict[TableName, str] = {}
         self.consumer: Consumer = read_consumer(request, warehouse, kept)
@@ -70,7 +72,7 @@ class Batch:
     @property
     def is_covered(self) -> bool:
         """Tell whether another run was faster, so that nothing is taken."""
-        return any(portion.is_covered for portion in self._portions.values())
+        return self._is_overtaken or any(one.is_covered for one in self._portions.values())
 
     def take(self, stream: Stream, end: Position, warehouse: Warehouse) -> str:
         """Return the changes of a stream's next interval, up to `end`; the same on every call."""
@@ -103,25 +105,62 @@ class Batch:
         taken = Taken(stream.fingerprint, start, end, moment, ", ".join(shapes(select)))
         return Portion(taken, select, is_covered)
 
-    def run(self, write: Callable[[], T], warehouse: Warehouse) -> T:
-        """Let one write carry the record of this batch; raise if it did not land."""
+    def run(self, write: Callable[[], object], warehouse: Warehouse) -> bool:
+        """Let one write carry the record of this batch; False if another run has taken it.
+
+        The batch is then covered, and nothing of this run was written. What was committed after
+        the winner's cut is left to the next run.
+        """
         if self.is_covered or self._is_written:
             # Delta would skip a second write, and nobody would hear of it.
             raise ValueError("A batch is written once, and not at all if it is covered.")
         self._is_written = True
+        for _ in range(ATTEMPTS):
+            is_refused = not self._write(write, warehouse)
+            if landed(warehouse, self.table, self.attempt, self.consumer.based_on):
+                self._finish(warehouse)
+                return True
+            if not self._may_write_again(is_refused, warehouse):
+                break
+        if not self.is_covered:
+            raise EngineError(
+                "STREAM_NOT_CONSUMED",
+                f"Other writers to {self.table} were faster than this run, or its position was "
+                "moved meanwhile. The batch was not written and nothing was consumed; run it "
+                "again.",
+            )
+        return False
+
+    def _write(self, write: Callable[[], object], warehouse: Warehouse) -> bool:
+        """Write with the record; False if another writer was faster."""
         try:
             with carrying(warehouse, write_consumption(self.record), self.consumer.transaction):
-                result = write()
+                write()
         except WarehouseError as error:
-            if error.is_conflict:
-                raise self._lost_race() from error
-            raise
-        self._check_landed(warehouse)
-        self._mark(warehouse)
+            if not error.is_conflict:
+                raise
+            return False
+        return True
+
+    def _may_write_again(self, is_refused: bool, warehouse: Warehouse) -> bool:
+        """See who was faster, and tell whether the same statement is still right."""
+        now = read_consumer(self.consumer.request, warehouse, self._kept)
+        if now.newest is None or now.newest == self.consumer.newest:
+            # The position is as it was, so the batch is, too. A number that Delta has seen
+            # without a record of it stays skipped; but a table that was dropped has seen none.
+            return is_refused or now.relation is None
+        if self.consumer.request.full_refresh:
+            # The statement replaces all that the other run has written.
+            self.consumer = now
+            return True
+        self._is_overtaken = now.newest.action == CONSUME
+        return False
+
+    def _finish(self, warehouse: Warehouse) -> None:
+        despite_conflicts(lambda: self._mark(warehouse))
         for table, statement in self._extensions.items():
-            warehouse.execute(statement)
+            despite_conflicts(partial(warehouse.execute, statement))
             self._cycle.catalog.forget(table)
-        return result
 
     @property
     def record(self) -> Consumption:
@@ -145,17 +184,6 @@ class Batch:
             streams={**(before.streams if before else {}), **taken},
         )
 
-    def _check_landed(self, warehouse: Warehouse) -> None:
-        if not landed(warehouse, self.table, self.attempt, self.consumer.based_on):
-            raise self._lost_race()
-
-    def _lost_race(self) -> EngineError:
-        return EngineError(
-            "STREAM_NOT_CONSUMED",
-            f"Another run wrote to {self.table} meanwhile, so that this batch was not written and "
-            "nothing was consumed. Run it again.",
-        )
-
     def _mark(self, warehouse: Warehouse) -> None:
         """Mark a table as a consumer that was none before; a new one is made with the mark."""
         relation = self.consumer.relation
@@ -177,7 +205,13 @@ def landed(warehouse: Warehouse, table: TableName, attempt: str, based_on: int) 
     """
     limit = 10
     while True:
-        commits = warehouse.history(table, limit)
+        try:
+            commits = warehouse.history(table, limit)
+        except WarehouseError as error:
+            if error.misses_table:
+                # dbt drops what it is about to make, also what another run has just made.
+                return False
+            raise
         if any(one.consumption.attempt == attempt for one in consumptions(commits)):
             return True
         if len(commits) < limit or commits[-1].version <= based_on:
@@ -197,7 +231,7 @@ def moved(
     kept = {name: taken for name, taken in before.items() if name not in streams}
     chosen = {name: taken for name, taken in streams.items() if taken is not None}
     application, number = consumer.transaction
-    if not consumer.has_record:
+    if consumer.newest is None:
         # Somebody decided: what the log may still know of older numbers must not be in the way.
         application = str(uuid.uuid4())
     table = consumer.request.table

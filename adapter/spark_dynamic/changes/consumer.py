@@ -50,8 +50,8 @@ class Consumer:
     record: Consumption | None
     transaction: tuple[str, int]
     based_on: int
-    # The log has a record, if perhaps not the one that counts.
-    has_record: bool = False
+    # The newest record of the log, if perhaps not the one that counts.
+    newest: Consumption | None = None
 
     @property
     def is_marked(self) -> bool:
@@ -102,7 +102,7 @@ def _judge(
         record,
         (_application(request, relation, newest), newest.number + 1 if newest else 1),
         commits[0].version,
-        bool(found),
+        found[0].consumption if found else None,
     )
 
 

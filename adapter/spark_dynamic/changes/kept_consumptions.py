@@ -27,7 +27,6 @@ _COLUMNS: Final = {
     # Newer columns stand at the end, where they are added to tables that exist.
     "shapes": "ARRAY<STRING>",
 }
-_MISSING: Final = ("TABLE_OR_VIEW_NOT_FOUND", "SCHEMA_NOT_FOUND")
 
 
 def create_consumptions_table(table: TableName) -> str:
@@ -65,7 +64,7 @@ def keep(warehouse: Warehouse, table: TableName, rows: list[Consumption]) -> Non
     try:
         append_to(warehouse, table, _COLUMNS, lambda: warehouse.execute(append))
     except WarehouseError as error:
-        if error.condition not in _MISSING:
+        if not error.misses_table:
             raise
         warehouse.execute(f"CREATE SCHEMA IF NOT EXISTS {quote(table.schema)}")
         warehouse.execute(create_consumptions_table(table))
@@ -83,7 +82,7 @@ def kept_consumption(
     try:
         rows = warehouse.rows(select)
     except WarehouseError as error:
-        if error.condition in _MISSING:
+        if error.misses_table:
             return None
         raise
     return read_consumption(rows[0]["record"]) if rows else None

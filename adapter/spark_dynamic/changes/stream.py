@@ -27,7 +27,6 @@ _PARTS: Final = f"{STREAM_PROPERTY}.parts"
 _FORMAT: Final = 1
 # Metastores may limit how long the value of a property is.
 _LONGEST: Final = 3000
-_MISSING: Final = ("TABLE_OR_VIEW_NOT_FOUND", "SCHEMA_NOT_FOUND")
 
 
 @dataclass(frozen=True)
@@ -137,7 +136,7 @@ def read_stream(warehouse: Warehouse, view: TableName) -> Stream | None:
     try:
         rows = warehouse.rows(f"SHOW TBLPROPERTIES {view.sql}")
     except WarehouseError as error:
-        if error.condition in _MISSING:
+        if error.misses_table:
             return None
         raise
     properties = {row["key"]: row["value"] for row in rows}

@@ -108,15 +108,15 @@ def incremental_statement(work: Work, warehouse: Warehouse) -> Iterator[Write | 
 
     What was computed on the way is kept in cached views, which go with the block.
     """
-    views = _Views(warehouse)
-    with holding(warehouse, _settings(work, warehouse)):
+    views = CachedViews(warehouse)
+    with holding(warehouse, settings_for(work, warehouse)):
         try:
-            yield _Refresh(work, views, warehouse).statement()
+            yield IncrementalRefresh(work, views, warehouse).statement()
         finally:
             views.drop()
 
 
-def _settings(work: Work, warehouse: Warehouse) -> Mapping[str, str]:
+def settings_for(work: Work, warehouse: Warehouse) -> Mapping[str, str]:
     """Return the settings to compute and write the changes with."""
     if work.rows_touched is None or work.rows_touched > _FEW:
         return {}
@@ -124,7 +124,7 @@ def _settings(work: Work, warehouse: Warehouse) -> Mapping[str, str]:
     return _FOR_FEW_CHANGES if int(partitions["value"]) <= _FEW_PARTITIONS else {}
 
 
-class _Views:
+class CachedViews:
     """Cached views of one session: computed once, with a size that Spark knows."""
 
     def __init__(self, warehouse: Warehouse) -> None:
@@ -132,6 +132,7 @@ class _Views:
         self._names: list[str] = []
 
     def cache(self, name: str, query: str, *, is_measured: bool = True) -> str:
+        """Make a view of a query, and return its name."""
         self._names.append(name)
         self._warehouse.execute(f"DROP VIEW IF EXISTS {name}")
         # The query that measures it fills it, too; Delta takes no source that is not filled yet.
@@ -140,14 +141,17 @@ class _Views:
         return name
 
     def drop(self) -> None:
-        for name in reversed(self._names):
+        """Drop all that are left."""
+        while self._names:
             # What went wrong before is worth more than that a view stays.
             with suppress(WarehouseError):
-                self._warehouse.execute(f"DROP VIEW IF EXISTS {name}")
+                self._warehouse.execute(f"DROP VIEW IF EXISTS {self._names.pop()}")
 
 
-class _Refresh:
-    def __init__(self, work: Work, views: _Views, warehouse: Warehouse) -> None:
+class IncrementalRefresh:
+    """Finds the one statement of a refresh."""
+
+    def __init__(self, work: Work, views: CachedViews, warehouse: Warehouse) -> None:
         self._work = work
         self._views = views
         self._warehouse = warehouse
@@ -157,6 +161,7 @@ class _Refresh:
         self._keys = ""
 
     def statement(self) -> Write | None:
+        """Return the statement that writes; None if the changes cancel out."""
         target = self._work.maintenance.target
         plan = self._work.maintenance.plan
         facts = facts_of(plan, self._work.intervals)

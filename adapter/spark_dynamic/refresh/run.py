@@ -7,14 +7,12 @@ from datetime import datetime
 
 from spark_dynamic.apply.commit import carrying
 from spark_dynamic.apply.counts import rows_written
-from spark_dynamic.apply.groups import VISIBLE
 from spark_dynamic.apply.storage import (
     create_storage,
     generations,
     overwrite_storage,
     partition_columns,
     select_for_storage,
-    storage_name,
     write_nothing,
 )
 from spark_dynamic.changes.interval import Kind
@@ -22,7 +20,6 @@ from spark_dynamic.config import RefreshMode
 from spark_dynamic.errors import EngineError, WarehouseError
 from spark_dynamic.frontier.history import changes_rows, records
 from spark_dynamic.frontier.record import Pin, Recorded, empty_run_mark, write_record
-from spark_dynamic.names import TableName
 from spark_dynamic.refresh.constraints import enforce, reported_violation
 from spark_dynamic.refresh.cost import is_inserts_only
 from spark_dynamic.refresh.cycle import Cycle
@@ -32,13 +29,15 @@ from spark_dynamic.refresh.failures import failure, watched
 from spark_dynamic.refresh.incremental import Work, Write, incremental_statement
 from spark_dynamic.refresh.new_record import new_record, next_number
 from spark_dynamic.refresh.plan import Plan, as_full, plan_as_written, plan_refresh
+from spark_dynamic.refresh.prepared import Prepared, prepare
 from spark_dynamic.refresh.request import Request
+from spark_dynamic.refresh.row_counts import previous_rows, visible_rows
 from spark_dynamic.refresh.self_check import what_differs
 from spark_dynamic.refresh.show import show
 from spark_dynamic.refresh.work import work_of
 from spark_dynamic.settings import holding
 from spark_dynamic.support import NONE, NotIncremental, reason
-from spark_dynamic.warehouse import Commit, Warehouse
+from spark_dynamic.warehouse import Warehouse
 
 Planner = Callable[[Request, Cycle, Warehouse], Plan]
 
@@ -63,6 +62,8 @@ class Outcome:
     shape: str = ""
     # Whether the sources had only been added to.
     inserts_only: bool = False
+    # What was computed already; it is good for one try.
+    prepared: Prepared | None = None
 
     @property
     def data_timestamp(self) -> datetime | None:
@@ -95,12 +96,15 @@ def run_plan(
     warehouse: Warehouse,
     plan_again: Planner = plan_refresh,
     statements: list[str] | None = None,
+    prepared: Prepared | None = None,
 ) -> Outcome:
     """Do what a plan says. Another writer's commit in between makes it plan again.
 
     The statements go into a list that is given, for whoever wants to see those of a failure.
+    `prepared` is what was computed of the plan already.
     """
-    outcome = Outcome(plan, statements=[] if statements is None else statements)
+    kept = [] if statements is None else statements
+    outcome = Outcome(plan, statements=kept, prepared=prepared)
     recording = _Recording(warehouse, outcome.statements)
     for _ in range(_ATTEMPTS):
         with reported_violation(plan.request.view):
@@ -126,7 +130,7 @@ def _attempt(outcome: Outcome, cycle: Cycle, warehouse: Warehouse) -> bool:
     if plan.decision.action == "INCREMENTAL" and plan.slide is None:
         return _apply_changes(outcome, cycle, warehouse)
     is_rebuilt = plan.decision.action in ("FULL", "REINITIALIZE")
-    outcome.rows_deleted = _previous_rows(plan, cycle, warehouse) if is_rebuilt else None
+    outcome.rows_deleted = previous_rows(plan, cycle, warehouse) if is_rebuilt else None
     if plan.builds_generation:
         return _build(outcome, cycle, warehouse) and _is_right(outcome, cycle, warehouse)
     attempt = str(uuid.uuid4())
@@ -156,14 +160,15 @@ def _apply_changes(outcome: Outcome, cycle: Cycle, warehouse: Warehouse) -> bool
         why = reason("CONSTRAINTS_CHANGED", error.sentence.rstrip("."))
         outcome.plan = as_full(outcome.plan, why, warehouse)
         return _attempt(outcome, cycle, warehouse)
+    prepared, outcome.prepared = outcome.prepared, None
     own = watched(warehouse)
     try:
-        work = work_of(outcome.plan, cycle, own)
+        work = prepared.work if prepared else work_of(outcome.plan, cycle, own)
     except Exception as error:
         outcome.plan = _without_changes(outcome.plan, failure(error, own), cycle, warehouse)
         return _attempt(outcome, cycle, warehouse)
     try:
-        return _apply_work(outcome, work, cycle, warehouse)
+        return _apply_work(outcome, work, cycle, warehouse, prepared)
     except WarehouseError as error:
         if not _lacks_feed(error):
             raise
@@ -174,11 +179,17 @@ def _apply_changes(outcome: Outcome, cycle: Cycle, warehouse: Warehouse) -> bool
     return _apply_work(outcome, replace(work, intervals=rewritten), cycle, warehouse)
 
 
-def _apply_work(outcome: Outcome, work: Work, cycle: Cycle, warehouse: Warehouse) -> bool:
+def _apply_work(
+    outcome: Outcome,
+    work: Work,
+    cycle: Cycle,
+    warehouse: Warehouse,
+    prepared: Prepared | None = None,
+) -> bool:
     plan, attempt = outcome.plan, str(uuid.uuid4())
     own, is_written_down = watched(warehouse), False
     try:
-        with incremental_statement(work, own) as write:
+        with prepared.statement(own) if prepared else incremental_statement(work, own) as write:
             is_written_down = True
             outcome.rows_changed, outcome.shape = work.rows_changed, work.shape
             outcome.inserts_only = is_inserts_only(work.intervals)
@@ -241,23 +252,28 @@ def _history_lost(work: Work, error: WarehouseError) -> NotIncremental:
     return lost
 
 
-def foresee(plan: Plan, cycle: Cycle, warehouse: Warehouse) -> Plan:
-    """Return the plan that is left if it turns out that all changes cancel out.
+def foresee(
+    plan: Plan, cycle: Cycle, warehouse: Warehouse, statements: list[str]
+) -> tuple[Plan, Prepared | None]:
+    """Compute the changes for those who have to know before the write whether there are any.
 
-    This costs what computing the changes costs, so it is for those who have to know before the
-    write. What goes wrong here goes wrong again in the run itself, and is dealt with there.
+    Returns the plan that is left if all changes cancel out, and what the write can use. What goes
+    wrong here goes wrong again in the run itself, and is dealt with there.
     """
     if plan.decision.action != "INCREMENTAL" or plan.slide is not None:
-        return plan
+        return plan, None
     own = watched(warehouse)
     try:
-        with incremental_statement(work_of(plan, cycle, own), own) as write:
-            return plan if write is not None else _without_rows(plan)
+        prepared = prepare(work_of(plan, cycle, own), _Recording(own, statements))
     except (WarehouseError, NotIncremental):
-        return plan
+        return plan, None
     except Exception as error:
         failure(error, own)
-        return plan
+        return plan, None
+    if prepared.write is not None:
+        return plan, prepared
+    prepared.drop()
+    return _without_rows(plan), None
 
 
 def _without_rows(plan: Plan) -> Plan:
@@ -358,7 +374,7 @@ def _read_back(outcome: Outcome, cycle: Cycle, warehouse: Warehouse, attempt: st
         return False
     outcome.recorded = mine[0]
     if plan.decision.action in ("FULL", "REINITIALIZE"):
-        outcome.rows_inserted = _visible_rows(plan, mine[0].commit, warehouse)
+        outcome.rows_inserted = visible_rows(plan, mine[0].commit, warehouse)
         return True
     if plan.decision.writes:
         counts = rows_written(plan.storage, plan.condition, mine[0].commit, warehouse)
@@ -366,29 +382,6 @@ def _read_back(outcome: Outcome, cycle: Cycle, warehouse: Warehouse, attempt: st
     # An append lands beside anything; it is right only for the rows that it was based on.
     own = mine[0].commit.version
     return not any(changes_rows(c) for c in commits if base < c.version < own)
-
-
-def _visible_rows(plan: Plan, commit: Commit, warehouse: Warehouse) -> int:
-    if plan.condition:
-        return _count(plan.storage, commit.version, plan.condition, warehouse)
-    return int(commit.metrics.get("numOutputRows", 0))
-
-
-def _previous_rows(plan: Plan, cycle: Cycle, warehouse: Warehouse) -> int:
-    """Return how many rows were there before; the write itself does not count them."""
-    if plan.stored is None:
-        return 0
-    table = storage_name(plan.request.view, plan.stored.generation)
-    if plan.record is not None and plan.record.state.get("filtered"):
-        return _count(table, plan.stored.version, VISIBLE, warehouse)
-    return cycle.rows(warehouse, table, plan.stored.version, plan.record)
-
-
-def _count(table: TableName, version: int, condition: str, warehouse: Warehouse) -> int:
-    [row] = warehouse.rows(
-        f"SELECT count(*) AS n FROM {table.sql} VERSION AS OF {version} WHERE {condition}"
-    )
-    return int(row["n"])
 
 
 def frontier_of(outcome: Outcome) -> tuple[Pin, ...]:

@@ -16,6 +16,7 @@ from spark_dynamic.apply.view import (
     shows,
 )
 from spark_dynamic.config import OnConfigurationChange
+from spark_dynamic.conflicts import despite_conflicts
 from spark_dynamic.errors import WarehouseError
 from spark_dynamic.frontier.record import StoredColumn
 from spark_dynamic.names import TableName
@@ -26,8 +27,6 @@ from spark_dynamic.refresh.prune import useless_generations
 from spark_dynamic.refresh.request import Request
 from spark_dynamic.refresh.stored import find_stored
 from spark_dynamic.warehouse import Relation, Warehouse
-
-_ATTEMPTS = 5
 
 
 @dataclass(frozen=True)
@@ -47,18 +46,15 @@ def show(plan: Plan, cycle: Cycle, warehouse: Warehouse) -> None:
     if not plan.columns or _is_outdated(plan, cycle, warehouse):
         return
     enforces = plan.changes_constraints or (plan.builds_generation and bool(request.constraints))
-    for attempt in range(1, _ATTEMPTS + 1):
-        try:
-            if enforces:
-                view = cycle.catalog.relation(warehouse, request.view)
-                _enforce(plan, view, cycle, warehouse)
-            _show_rows(plan, enforces, cycle, warehouse)
-            break
-        except WarehouseError as error:
-            # Another refresh has just made the view, or described the same storage.
-            if not error.is_conflict or attempt == _ATTEMPTS:
-                raise
-            cycle.catalog.forget(request.view)
+
+    def show_rows() -> None:
+        if enforces:
+            view = cycle.catalog.relation(warehouse, request.view)
+            _enforce(plan, view, cycle, warehouse)
+        _show_rows(plan, enforces, cycle, warehouse)
+
+    # Another refresh may just have made the view, or described the same storage.
+    despite_conflicts(show_rows, lambda: cycle.catalog.forget(request.view))
     if plan.builds_generation and plan.stored:
         _drop_useless(plan, cycle, warehouse)
 

@@ -97,7 +97,7 @@ class DbtProject:
         """Run a dbt command to its end; then `tell` the answers to some queries."""
         if answers:
             arguments += ("--vars", json.dumps({"answers": answers}))
-        return _finish(self.start(*arguments))
+        return finish(self.start(*arguments))
 
     def dbt_in_one_process(
         self, *commands: list[str], first: str = "", terminal: bool = False
@@ -115,7 +115,7 @@ for command in {commands!r}:
 """
         if terminal:
             return self._in_terminal("-c", script)
-        return _finish(self._python("-c", script))
+        return finish(self._python("-c", script))
 
     def _in_terminal(self, *arguments: str) -> Finished:
         ours, theirs = pty.openpty()
@@ -123,7 +123,7 @@ for command in {commands!r}:
             shown = aside.submit(_read_terminal, ours)
             process = self._python(*arguments, errors=theirs)
             os.close(theirs)
-            finished = _finish(process)
+            finished = finish(process)
             return replace(finished, errors=shown.result(timeout=30))
 
     def _python(self, *arguments: str, errors: int = subprocess.PIPE) -> "subprocess.Popen[str]":
@@ -145,7 +145,8 @@ for command in {commands!r}:
         return {result["unique_id"].split(".")[2]: result for result in found}
 
 
-def _finish(process: "subprocess.Popen[str]") -> Finished:
+def finish(process: "subprocess.Popen[str]") -> Finished:
+    """Wait until a command has ended."""
     begin = time.monotonic()
     try:
         screen, errors = process.communicate(timeout=240)

@@ -1,21 +1,10 @@
 """`method: thrift` against a real Spark Thrift server with Delta."""
 
-import os
-import socket
-import subprocess
-import time
 from collections.abc import Iterator
-from pathlib import Path
 
-import pyspark
 import pytest
-from tests.conftest import SMALL_AND_MANY
 from tests.functional.connections.processes import DbtProject
-
-from dbt.adapters.spark_dynamic.embedded import Home
-from dbt.adapters.spark_dynamic.files import cache_directory
-from dbt.adapters.spark_dynamic.jars import delta_jars
-from dbt.adapters.spark_dynamic.java import java_home
+from tests.functional.connections.thrift_server import thrift_server
 
 PEOPLE = "id,name,born\n1,O'Brien,1980-01-31\n2,Ada,1815-12-10\n3,,\n"
 SETTINGS = {
@@ -26,60 +15,8 @@ SETTINGS = {
 
 @pytest.fixture(scope="module")
 def port(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
-    """A server whose own settings are not what our profiles say."""
-    home = Home(tmp_path_factory.mktemp("thrift"))
-    home.prepare()
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        number = free.getsockname()[1]
-    settings = {
-        **home.settings(),
-        **SMALL_AND_MANY,
-        "spark.master": "local[2]",
-        "spark.driver.memory": "2g",
-        "spark.ui.enabled": "false",
-        "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
-        "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
-        "spark.sql.ansi.enabled": "false",
-        "spark.sql.session.timeZone": "America/Lima",
-    }
-    spark = Path(pyspark.__file__).parent
-    command = [
-        str(spark / "bin" / "spark-submit"),
-        "--class=org.apache.spark.sql.hive.thriftserver.HiveThriftServer2",
-        # As `--jars`, the server starts but does not find Delta's classes.
-        "--driver-class-path=" + os.pathsep.join(str(jar) for jar in delta_jars()),
-        *(f"--conf={key}={value}" for key, value in settings.items()),
-        "spark-internal",
-        *("--hiveconf", f"hive.server2.thrift.port={number}"),
-        *("--hiveconf", "hive.server2.thrift.bind.host=127.0.0.1"),
-    ]
-    environment = {
-        **os.environ,
-        "SPARK_HOME": str(spark),
-        "JAVA_HOME": java_home(cache_directory()),
-    }
-    with home.log.open("wb") as log:
-        server = subprocess.Popen(
-            command, cwd=home.path, env=environment, stdout=log, stderr=subprocess.STDOUT
-        )
-        try:
-            _wait_until_open(number, server, home.log)
-            yield number
-        finally:
-            server.terminate()
-            server.wait(timeout=30)
-
-
-def _wait_until_open(port: int, server: "subprocess.Popen[bytes]", log: Path) -> None:
-    for _ in range(240):
-        assert server.poll() is None, log.read_text()
-        try:
-            socket.create_connection(("127.0.0.1", port), timeout=1).close()
-            return
-        except OSError:
-            time.sleep(0.5)
-    raise AssertionError(log.read_text())
+    with thrift_server(tmp_path_factory.mktemp("thrift")) as number:
+        yield number
 
 
 @pytest.fixture
@@ -139,3 +76,17 @@ def test_a_project_over_thrift(over_thrift: DbtProject, port: int) -> None:
     )
     assert chosen.code == 0, chosen.screen + chosen.errors
     assert chosen.told == {"zone": "Asia/Tokyo", "ansi": "false", "own": "it`s; kept"}
+
+
+def test_a_server_whose_connections_share_one_session_is_refused(
+    shop: DbtProject, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    setting = "spark.sql.hive.thriftServer.singleSession"
+    shop.write("models/one.sql", "{{ config(materialized='table') }} select 1 as a")
+    with thrift_server(tmp_path_factory.mktemp("single"), **{setting: "true"}) as port:
+        shop.use_profile(method="thrift", host="127.0.0.1", port=port, user="dbt")
+        run = shop.dbt("run")
+    assert run.code != 0
+    assert f"SESSION_SHARED: The Spark server runs with {setting}=true" in run.screen
+    assert run.screen.count("SESSION_SHARED") == 1, run.screen
+    assert "Traceback" not in run.screen + run.errors

@@ -1,5 +1,6 @@
 """Sources and dynamic tables in one schema of a real Spark, refreshed by the engine."""
 
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -13,7 +14,7 @@ from spark_dynamic.names import TableName
 from spark_dynamic.refresh.cycle import Cycle
 from spark_dynamic.refresh.plan import plan_refresh
 from spark_dynamic.refresh.request import Request
-from spark_dynamic.refresh.run import Outcome, run_plan
+from spark_dynamic.refresh.run import Outcome, foresee, run_plan
 
 SETTINGS = {"spark.sql.ansi.enabled": "true", "spark.sql.session.timeZone": "UTC"}
 
@@ -51,9 +52,10 @@ class SparkShop:
         name: str,
         warehouse: SparkWarehouse | None = None,
         cycle: Cycle | None = None,
+        hook: Callable[[], None] | None = None,
         **more: Any,
     ) -> Outcome:
-        """Refresh a model, in a cycle of its own if none is given."""
+        """Refresh a model, in a cycle of its own if none is given, with or without a pre-hook."""
         sql, raw = self.models[name]
         config, problems = parse_config(raw)
         assert problems == []
@@ -69,7 +71,12 @@ class SparkShop:
             engine_version="0.test",
             **more,
         )
-        outcome = run_plan(plan_refresh(request, cycle, warehouse), cycle, warehouse)
+        plan, prepared = plan_refresh(request, cycle, warehouse), None
+        statements: list[str] = []
+        if hook is not None:
+            plan, prepared = foresee(plan, cycle, warehouse, statements)
+            hook()
+        outcome = run_plan(plan, cycle, warehouse, statements=statements, prepared=prepared)
         self.statements = warehouse.statements
         return outcome
 

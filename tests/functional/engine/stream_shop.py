@@ -24,6 +24,7 @@ STREAMS = ("orders", "customers")
 # What dbt's main statement is: for a new table, and for each kind of consumer later.
 FIRST = {
     "append": "SELECT stream, id, change_action FROM ({rows})",
+    "table": "SELECT stream, id, change_action FROM ({rows})",
     "merge": "SELECT stream, id, change_action, 1 AS times FROM ({rows})",
     "snapshot": "SELECT stream, id, CAST(null AS string) AS ended FROM ({rows})",
 }
@@ -113,8 +114,15 @@ class StreamShop:
         return build_stream(request, cycle, warehouse, end_of, NoPlaces()).stream
 
     def consume(self, consumer: str, cycle: Cycle, warehouse: SparkWarehouse) -> None:
+        batch, sql = self.plan(consumer, cycle, warehouse)
+        batch.run(lambda: warehouse.execute(sql), warehouse)
+
+    def plan(
+        self, consumer: str, cycle: Cycle, warehouse: SparkWarehouse, **more: Any
+    ) -> tuple[Batch, str]:
+        """Return what a consumer takes, and the statement that dbt would make of it."""
         table = TableName.of(self.shop.schema, consumer)
-        request = ConsumerRequest(f"model.shop.{consumer}", table, "0.test")
+        request = ConsumerRequest(f"model.shop.{consumer}", table, "0.test", **more)
         batch = Batch(request, cycle, warehouse, lambda name: None)
         rows = " UNION ALL ".join(
             f"SELECT '{stream.name}' AS stream, id, change_action FROM (\n"
@@ -122,14 +130,12 @@ class StreamShop:
             for stream in self.streams
         )
         kind = consumer.partition("_")[0]
-        if batch.consumer.relation is None:
-            sql = (
+        if batch.consumer.relation is None or request.full_refresh or request.holds_last_batch:
+            return batch, (
                 f"CREATE OR REPLACE TABLE {table.sql} USING delta TBLPROPERTIES "
                 f"('{CONSUMER_PROPERTY}' = 'true') AS " + FIRST[kind].format(rows=rows)
             )
-        else:
-            sql = LATER[kind].format(table=table.sql, rows=rows)
-        batch.run(lambda: warehouse.execute(sql), warehouse)
+        return batch, LATER[kind].format(table=table.sql, rows=rows)
 
     def change(self, number: int) -> None:
         """Add a row to each table, and take one away that every consumer has seen by now."""

@@ -2,7 +2,6 @@
 
 import json
 from collections import defaultdict
-from contextlib import nullcontext
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from statistics import median
@@ -14,6 +13,7 @@ from fake_warehouse import FakeWarehouse
 from spark_dynamic.refresh import cost, run
 from spark_dynamic.refresh.cost import PATIENCE, cheaper_changes, slower_so_far
 from spark_dynamic.refresh.decide import Decision
+from spark_dynamic.refresh.incremental import IncrementalRefresh
 from spark_dynamic.refresh.plan import plan_refresh
 from spark_dynamic.schedule.known import Known, Refresh, known_from, noted
 from spark_dynamic.schedule.remembered import Remembered, read_remembered, write_remembered
@@ -128,8 +128,9 @@ def test_changes_that_cancel_out_leave_no_reason(
     cycle, session = shop.open_cycle(), FakeWarehouse(shop.spark)
     plan = plan_refresh(shop.request("totals"), cycle, session)
     assert (plan.decision.action, plan.decision.reason.code) == ("INCREMENTAL", "CHANGES_CHEAPER")
-    monkeypatch.setattr(run, "incremental_statement", lambda *_: nullcontext(None))
-    assert run.foresee(plan, cycle, session).decision == Decision("NO_DATA")
+    monkeypatch.setattr(IncrementalRefresh, "statement", lambda _: None)
+    foreseen, prepared = run.foresee(plan, cycle, session, [])
+    assert foreseen.decision == Decision("NO_DATA") and prepared is None
 
 
 @pytest.mark.parametrize("query", sorted({model.split("__")[0] for model in RECORDED}))

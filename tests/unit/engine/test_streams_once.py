@@ -91,46 +91,99 @@ def test_a_refused_statement_leaves_no_setting_behind(changed: StreamShop) -> No
         assert shop.rows("one") == shop.rows("two") == BOTH, session.refused
 
 
-def meeting(shop: StreamShop, other: dict[str, Any]) -> tuple[str, StreamShop]:
+def meeting(shop: StreamShop, other: dict[str, Any], **own: Any) -> bool:
     """Let another run of the same consumer commit just before this one writes."""
     session = StreamWarehouse(shop.spark)
-    batch, query = shop.batch("one", session, shop.shop.open_cycle())
+    batch, query = shop.batch("one", session, shop.shop.open_cycle(), **own)
     winner = StreamWarehouse(shop.spark)
     shop.consume("one", winner, shop.shop.open_cycle(), **other)
-    with pytest.raises(EngineError) as error:
-        batch.run(shop.write(batch, query, session), session)
-    return error.value.code, shop
+    is_taken = batch.run(shop.write(batch, query, session), session)
+    assert batch.is_covered is not is_taken
+    assert not {METADATA, APPLICATION, TRANSACTION} & session.settings.keys()
+    return is_taken
 
 
-def test_of_two_runs_that_meet_one_wins(changed: StreamShop) -> None:
-    code, shop = meeting(changed, {})
-    assert code == "STREAM_NOT_CONSUMED"
-    assert shop.rows("one") == BOTH
-    assert numbers(shop, "one") == [2, 1]
+def test_of_two_runs_that_meet_one_wins_and_the_other_is_covered(changed: StreamShop) -> None:
+    assert not meeting(changed, {})
+    assert changed.rows("one") == BOTH
+    assert numbers(changed, "one") == [2, 1]
+
+
+def test_what_the_winner_has_not_taken_is_left_to_the_next_run(changed: StreamShop) -> None:
+    session = StreamWarehouse(changed.spark)
+    early = changed.shop.open_cycle()
+    winner, winners_query = changed.batch("one", session, early)
+    changed.spark.write("shop.orders").append((5, 20, 1))
+    late, query = changed.batch("one", session, changed.shop.open_cycle())
+    assert winner.run(changed.write(winner, winners_query, session), session)
+    assert not late.run(changed.write(late, query, session), session)
+    assert changed.rows("one") == BOTH
+    changed.run("one")
+    assert changed.rows("one") == sorted([*BOTH, ("orders_stream", 5, "INSERT")])
 
 
 def test_rows_of_a_run_never_land_on_rebuilt_contents(changed: StreamShop) -> None:
-    code, shop = meeting(changed, {"full_refresh": True})
-    assert code == "STREAM_NOT_CONSUMED"
+    assert not meeting(changed, {"full_refresh": True})
     contents = [row for row in BOTH if row[1] != 1]
-    assert shop.rows("one") == contents
-    shop.run("one")
-    assert shop.rows("one") == contents
+    assert changed.rows("one") == contents
+    changed.run("one")
+    assert changed.rows("one") == contents
+
+
+def test_a_full_refresh_is_done_although_another_run_was_faster(changed: StreamShop) -> None:
+    assert meeting(changed, {}, full_refresh=True)
+    contents = [row for row in BOTH if row[1] != 1]
+    assert changed.rows("one") == contents
+    assert numbers(changed, "one") == [3, 2, 1]
+    changed.run("one")
+    assert changed.rows("one") == contents
 
 
 def test_of_two_first_runs_one_wins(new: StreamShop) -> None:
-    code, shop = meeting(new, {})
-    assert code == "STREAM_NOT_CONSUMED"
-    assert shop.rows("one") == FIRST
+    assert not meeting(new, {})
+    assert new.rows("one") == FIRST
 
 
 def test_of_two_runs_that_begin_to_consume_into_a_table_one_wins(new: StreamShop) -> None:
     columns = {"stream": "string", "id": "bigint", "change_action": "string"}
     new.spark.create("shop.one", columns, ("old", 0, "row"))
-    code, shop = meeting(new, {})
-    assert code == "STREAM_NOT_CONSUMED"
-    assert shop.rows("one") == sorted([*FIRST, ("old", 0, "row")])
-    assert shop.spark.table("shop.one").properties[CONSUMER_PROPERTY] == "true"
+    assert not meeting(new, {})
+    assert new.rows("one") == sorted([*FIRST, ("old", 0, "row")])
+    assert new.spark.table("shop.one").properties[CONSUMER_PROPERTY] == "true"
+
+
+def test_a_conflict_with_anything_else_is_tried_again(changed: StreamShop) -> None:
+    """Maintenance, or a hand that deletes rows: the position is as it was."""
+
+    def conflict() -> None:
+        raise WarehouseError("DELTA_CONCURRENT_DELETE_READ", "[DELTA_CONCURRENT_DELETE_READ] No.")
+
+    changed.spark.meanwhile += [("^INSERT INTO `shop`.`one`", conflict)] * 2
+    changed.run()
+    assert changed.rows("one") == changed.rows("two") == BOTH
+    changed.spark.meanwhile += [("^INSERT INTO `shop`.`one`", conflict)] * 5
+    with pytest.raises(EngineError, match="STREAM_NOT_CONSUMED"):
+        changed.run("one")
+    assert changed.rows("one") == BOTH
+
+
+def test_a_table_that_another_run_drops_after_the_write_is_written_again(new: StreamShop) -> None:
+    """dbt drops a table that it does not know before it makes it."""
+    dropped = TableName("shop", "one")
+    drop = ("^DESCRIBE HISTORY `shop`.`one`", lambda: new.spark.entries.pop(dropped))
+    new.spark.meanwhile.append(drop)
+    new.run("one")
+    assert new.rows("one") == FIRST
+
+
+def test_a_position_that_somebody_moves_meanwhile_is_reported(changed: StreamShop) -> None:
+    session, cycle = StreamWarehouse(changed.spark), changed.shop.open_cycle()
+    batch, query = changed.batch("one", session, cycle)
+    consumer = read_consumer(batch.consumer.request, session, lambda _: None)
+    moved(consumer, {changed.stream("orders").model: None}, "RESET", cycle, session)
+    with pytest.raises(EngineError, match="STREAM_NOT_CONSUMED"):
+        batch.run(changed.write(batch, query, session), session)
+    assert changed.rows("one") == FIRST
 
 
 def test_a_cut_behind_the_position_takes_nothing(changed: StreamShop) -> None:

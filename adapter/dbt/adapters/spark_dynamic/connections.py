@@ -5,7 +5,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from dbt.adapters.contracts.connection import AdapterResponse, Connection, ConnectionState
 from dbt.adapters.spark.connections import (
@@ -49,6 +49,9 @@ _RIGHT_UNIONS = {"spark.sql.unionOutputPartitioning": "false"}
 
 # Read without the files that VACUUM has removed, history would look as if less had happened.
 _MISS_FILES = {"spark.sql.files.ignoreMissingFiles": "false"}
+
+# With it, all connections of a Thrift server are one session.
+_SINGLE_SESSION = "spark.sql.hive.thriftServer.singleSession"
 
 # Settings with which rows would be wrong without a word, and why.
 _REFUSED = {
@@ -254,6 +257,8 @@ class SparkDynamicConnectionManager(SparkConnectionManager):
     """Opens connections whose settings are the profile's, on every method."""
 
     TYPE = "spark_dynamic"
+    # Servers that give every connection a session of its own.
+    _with_own_sessions: ClassVar[set[tuple[str, int]]] = set()
 
     @classmethod
     def open(cls, connection: Connection) -> Connection:
@@ -273,10 +278,31 @@ class SparkDynamicConnectionManager(SparkConnectionManager):
                 query_timeout=credentials.query_timeout,
                 query_retries=credentials.query_retries,
             )
+        if credentials.method in _OVER_THRIFT:
+            cls._refuse_shared_session(opened)
         # Parameters passed at connect time do not arrive over thrift.
         for key, value in credentials.server_side_parameters.items():
             opened.handle.cursor().execute(set_statement(key, value))
         return opened
+
+    @classmethod
+    def _refuse_shared_session(cls, opened: Connection) -> None:
+        """Ask a server once per process: it cannot change this setting while it runs."""
+        server = str(opened.credentials.unique_field), opened.credentials.port
+        if server in cls._with_own_sessions:
+            return
+        cursor = opened.handle.cursor()
+        cursor.execute(f"SET {_SINGLE_SESSION}")
+        if str(cursor.fetchall()[0][1]).lower() == "true":
+            opened.handle.close()
+            # dbt closes what it finds.
+            opened.handle, opened.state = None, ConnectionState.FAIL
+            raise DbtConfigError(
+                f"SESSION_SHARED: The Spark server runs with {_SINGLE_SESSION}=true, so that "
+                "models would share temporary views and the settings of each other's commits. "
+                "Start it without this setting."
+            )
+        cls._with_own_sessions.add(server)
 
     @contextmanager
     def exception_handler(self, sql: str) -> Iterator[None]:

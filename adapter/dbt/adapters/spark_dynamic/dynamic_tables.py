@@ -37,6 +37,7 @@ from spark_dynamic.frontier.state import KnownState, StateRow, row_of
 from spark_dynamic.names import TableName
 from spark_dynamic.refresh.cycle import Cycle
 from spark_dynamic.refresh.plan import Plan, plan_refresh
+from spark_dynamic.refresh.prepared import Prepared
 from spark_dynamic.refresh.quiet import quiet, settle
 from spark_dynamic.refresh.request import Request
 from spark_dynamic.refresh.run import Outcome, foresee, run_plan
@@ -61,6 +62,8 @@ class DynamicTables:
         self._schedule: RunSchedule | None = None
         self._written: dict[TableName, datetime] = {}
         self._tries = Tries()
+        # What was computed before the pre-hooks of a table.
+        self._prepared: dict[TableName, Prepared] = {}
         self._has_told_how_to_force = False
         self._looking = threading.Lock()
         self._looked_in: Cycle | None = None
@@ -122,8 +125,14 @@ class DynamicTables:
 
     def foresee(self, planned: PlannedRefresh | QuietRefresh) -> None:
         """Find out whether rows will be written: hooks run only then."""
-        if isinstance(planned, PlannedRefresh):
-            planned.plan = foresee(planned.plan, planned.cycle, DbtWarehouse(self._adapter))
+        if not isinstance(planned, PlannedRefresh):
+            return
+        warehouse, view = DbtWarehouse(self._adapter), planned.plan.request.view
+        with planned.jobs.counting(warehouse):
+            found = foresee(planned.plan, planned.cycle, warehouse, planned.statements)
+        planned.plan, prepared = found
+        if prepared is not None:
+            self._prepared[view] = prepared
 
     def _refresh_windows(
         self, request: Request, cycle: Cycle, warehouse: DbtWarehouse
@@ -156,8 +165,11 @@ class DynamicTables:
             return self._leave(planned, warehouse.now())
         plan, cycle = planned.plan, planned.cycle
         reported = self._reported(plan.request, cycle, planned.started_at)
+        prepared = self._prepared.get(plan.request.view)
         with reported, planned.jobs.counting(warehouse):
-            outcome = run_plan(plan, cycle, warehouse, statements=planned.statements)
+            outcome = run_plan(
+                plan, cycle, warehouse, statements=planned.statements, prepared=prepared
+            )
         planned.outcome = outcome
         _, schedule = self._open(warehouse)
         marks, times = schedule.marks_of(plan.request), (planned.started_at, warehouse.now())
@@ -195,6 +207,9 @@ class DynamicTables:
 
     def ended(self, table: TableName, error: BaseException | None) -> None:
         """Count it as an error if a model failed before its refresh or after it, in a hook."""
+        prepared = self._prepared.pop(table, None)
+        if prepared is not None:
+            prepared.drop()
         failed = self._tries.end(table, error)
         if failed and self._cycle:
             why = error if isinstance(error, Exception) else RuntimeError("The refresh was left.")

@@ -1,8 +1,10 @@
 """Seeds, loaded in place: the table and its log stay, only the rows are replaced."""
 
 from collections.abc import Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from dbt.adapters.spark_dynamic.replacing import replacing
 from dbt.adapters.spark_dynamic.warehouse import DbtWarehouse
 from spark_dynamic.apply.commit import static_overwrite
 from spark_dynamic.catalog import describe_relation
@@ -52,14 +54,20 @@ def load_seed(
     first = ""
     for start in range(0, len(rows.rows), batch_size):
         batch = list(rows.rows)[start : start + batch_size]
-        how = "insert overwrite table" if overwrites and start == 0 else "insert into"
+        replaces = overwrites and start == 0
+        how = "insert overwrite table" if replaces else "insert into"
         sql = f"{how} {relation} values\n" + ",\n".join([row] * len(batch))
+        insert = partial(
+            adapter.connections.add_query,
+            sql,
+            auto_begin=False,
+            bindings=[value for values in batch for value in values],
+            abridge_sql_log=True,
+        )
         with static_overwrite(DbtWarehouse(adapter)):
-            adapter.connections.add_query(
-                sql,
-                auto_begin=False,
-                bindings=[value for values in batch for value in values],
-                abridge_sql_log=True,
-            )
+            if replaces:
+                replacing(insert)
+            else:
+                insert()
         first = first or sql
     return first

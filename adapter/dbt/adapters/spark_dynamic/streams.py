@@ -15,6 +15,7 @@ from dbt.adapters.spark_dynamic.config import read_stream_config
 from dbt.adapters.spark_dynamic.dynamic_tables import DynamicTables
 from dbt.adapters.spark_dynamic.errors import StreamError
 from dbt.adapters.spark_dynamic.given import row_keys_of
+from dbt.adapters.spark_dynamic.replacing import replacing
 from dbt.adapters.spark_dynamic.requests import result_settings
 from dbt.adapters.spark_dynamic.stream_models import consumer_problems, consumes
 from dbt.adapters.spark_dynamic.stream_positions import StreamPositions
@@ -227,12 +228,16 @@ class Streams:
             if is_partial(self._adapter) and self._is_consumer(model):
                 with carrying(warehouse, empty_run_mark()):
                     return run()
-            return run()
+            replaces_all = model["config"].get("materialized") in ("table", "view")
+            return replacing(run) if replaces_all else run()
         streams = ", ".join(stream.rpartition(".")[2] for stream in batch.streams)
-        if batch.is_covered:
-            return _response("COVERED", "COVERED", None, streams), agate.Table([])
+        results: list[Result] = []
         with streams_reported():
-            _, table = batch.run(lambda: _translated(run), warehouse)
+            if batch.is_covered or not batch.run(
+                lambda: results.append(_translated(run)), warehouse
+            ):
+                return _response("COVERED", "COVERED", None, streams), agate.Table([])
+        table = results[-1][1] if results else agate.Table([])
         record = batch.record
         with self._lock:
             self._consumed.append(record)

@@ -2,18 +2,19 @@
 
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from fake_shop import Shop, small_shop
 from real_dbt import SHOWN, dbt, said
 
-from dbt.adapters.spark_dynamic import impl
+from dbt.adapters.spark_dynamic import dynamic_tables, impl
 from dbt.adapters.spark_dynamic.dynamic_tables import DynamicTables
 from dbt.adapters.spark_dynamic.planned_refresh import PlannedRefresh
 from dbt.adapters.spark_dynamic.responses import refresh_response
 from spark_dynamic.errors import WarehouseError
 from spark_dynamic.refresh.decide import Decision
-from spark_dynamic.refresh.plan import plan_refresh
+from spark_dynamic.refresh.plan import Plan, plan_refresh
 from spark_dynamic.refresh.run import Outcome
 from spark_dynamic.settings import restore, row_settings
 from spark_dynamic.support import reason
@@ -90,6 +91,23 @@ def test_settings_are_looked_at_after_pre_hooks_alone(
     dbt(folder, "run", "--select", "hooked")
     model.unlink()
     assert restored == [before]
+
+
+def test_what_was_computed_for_a_hook_that_fails_is_dropped(
+    shop: Shop, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    dropped: list[str] = []
+
+    def computed(plan: Plan, *_: object) -> tuple[Plan, object]:
+        return plan, SimpleNamespace(drop=lambda: dropped.append(str(plan.request.view)))
+
+    monkeypatch.setattr(dynamic_tables, "foresee", computed)
+    model = folder / "models" / "hooked.sql"
+    failing = "{% if execute %}{{ exceptions.raise_compiler_error(42) }}{% endif %}"
+    model.write_text(MODELS["best"].replace("post_hook='{{ tell() }}'", f"pre_hook='{failing}'"))
+    assert said(dbt(folder, "run", "--select", "hooked"))["hooked"].startswith("error")
+    model.unlink()
+    assert dropped == ["shop.hooked"]
 
 
 def test_what_a_materialization_of_the_users_own_writes_is_read_in_the_same_run(

@@ -160,6 +160,32 @@ def test_a_run_that_is_covered_writes_nothing(shop: DbtShop, begin: Any) -> None
     assert len(shop.spark.table("shop.taken").commits) == commits
 
 
+def test_of_two_runs_at_once_both_succeed(shop: DbtShop, begin: Any) -> None:
+    first = begin()
+    first.build()
+    first.consume(CONSUMER)
+    shop.spark.write("shop.orders").append((4, 20, 1))
+    loser = begin()
+    loser.take(CONSUMER)
+    winner = begin()
+    assert winner.consume(CONSUMER).code == "CONSUMED"
+    response = loser.consume(CONSUMER)
+    assert (response._message, response.code) == ("COVERED", "COVERED")
+    assert (response.consumption_action, response.consumption_number) == ("COVERED", None)
+    assert len(rows(shop)) == 4
+    begin().consume(CONSUMER)
+    assert len(rows(shop)) == 4
+
+
+def test_of_two_runs_that_make_a_stream_one_gives_it_its_start(shop: DbtShop, begin: Any) -> None:
+    one, other = begin(), begin()
+    said: list[str] = []
+    shop.spark.meanwhile.append(("^CREATE VIEW", lambda: said.append(other.build())))
+    said.append(one.build())
+    words, starts = zip(*(line.split() for line in said), strict=True)
+    assert words == ("STARTED", "STREAM") and len(set(starts)) == 1
+
+
 def test_another_time_zone_in_the_profile_stops_consumers(shop: DbtShop, begin: Any) -> None:
     first = begin()
     first.build()
