@@ -23,9 +23,11 @@ class Commit:
     version: int
     timestamp: datetime
     operation: str
-    parameters: Mapping[str, str] = field(default_factory=dict)
+    parameters: Mapping[str, str | None] = field(default_factory=dict)
     metrics: Mapping[str, str] = field(default_factory=dict)
     user_metadata: str | None = None
+    # The program that wrote it, with its version.
+    writer: str = ""
 
 
 @dataclass(frozen=True)

@@ -84,6 +84,7 @@ _HISTORY = [
     "operationParameters",
     "operationMetrics",
     "userMetadata",
+    "engineInfo",
 ]
 
 
@@ -96,6 +97,7 @@ def _commit(row: dict[str, Any]) -> Commit:
         parameters=_mapping(row["operationParameters"]),
         metrics=_mapping(row["operationMetrics"]),
         user_metadata=row["userMetadata"],
+        writer=row["engineInfo"] or "",
     )
 
 
