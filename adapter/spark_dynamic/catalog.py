@@ -196,6 +196,8 @@ def describe_function(warehouse: Warehouse, name: str) -> str:
 
 def describe_relation(warehouse: Warehouse, name: TableName) -> Relation | None:
     """Ask the catalog about one relation."""
+    if name.is_other_path:
+        return _describe_files(warehouse, name)
     try:
         rows = warehouse.rows(f"DESCRIBE TABLE EXTENDED {name.sql}")
     except WarehouseError as error:
@@ -213,13 +215,24 @@ def describe_relation(warehouse: Warehouse, name: TableName) -> Relation | None:
     return Relation(
         name=name,
         columns=tuple(columns),
-        provider="delta" if name.is_path else (facts.get("Provider") or "").lower(),
+        provider=name.schema if name.is_path else (facts.get("Provider") or "").lower(),
         location=facts.get("Location") or "",
         properties=facts.get("Table Properties") or "",
         comment=facts.get("Comment") or "",
         view=_view_text(warehouse, name) if facts.get("Type") == "VIEW" else None,
         column_comments=comments,
     )
+
+
+def _describe_files(warehouse: Warehouse, name: TableName) -> Relation | None:
+    """Ask about files that are read by their path, such as ``parquet.`/data/t` ``."""
+    try:
+        columns = describe_query(warehouse, f"SELECT * FROM {name.sql}")
+    except WarehouseError as error:
+        if error.condition in (*_MISSING, "PATH_NOT_FOUND"):
+            return None
+        raise
+    return Relation(name, columns, provider=name.schema, location=name.name)
 
 
 def _view_text(warehouse: Warehouse, name: TableName) -> ViewText:
