@@ -10,7 +10,7 @@ from spark_dynamic.errors import WarehouseError
 from spark_dynamic.frontier.logs import Versions, look_at_logs
 from spark_dynamic.frontier.settled import LogEnd, Settled
 from spark_dynamic.listing import list_relations, location_of
-from spark_dynamic.names import TableName, quote
+from spark_dynamic.names import TableName, parts_of, quote
 from spark_dynamic.warehouse import Column, Commit, Relation, ViewText, Warehouse
 
 _MISSING = ("TABLE_OR_VIEW_NOT_FOUND", "SCHEMA_NOT_FOUND", "DELTA_TABLE_NOT_FOUND")
@@ -219,7 +219,7 @@ def describe_relation(warehouse: Warehouse, name: TableName) -> Relation | None:
         location=facts.get("Location") or "",
         properties=facts.get("Table Properties") or "",
         comment=facts.get("Comment") or "",
-        view=_view_text(warehouse, name) if facts.get("Type") == "VIEW" else None,
+        view=_view_text(warehouse, name, columns) if facts.get("Type") == "VIEW" else None,
         column_comments=comments,
     )
 
@@ -235,12 +235,16 @@ def _describe_files(warehouse: Warehouse, name: TableName) -> Relation | None:
     return Relation(name, columns, provider=name.schema, location=name.name)
 
 
-def _view_text(warehouse: Warehouse, name: TableName) -> ViewText:
+def _view_text(warehouse: Warehouse, name: TableName, columns: Sequence[Column]) -> ViewText:
     [row] = warehouse.rows(f"DESCRIBE TABLE EXTENDED {name.sql} AS JSON")
     facts = json.loads(next(iter(row.values())))
+    *outer, schema = parts_of(facts.get("view_catalog_and_namespace") or "default")
+    # Views that Hive or an early Spark made have no such list: their query has their own names.
+    inside = facts.get("view_query_output_columns") or [column.name for column in columns]
     return ViewText(
         text=facts["view_text"],
-        schema=facts.get("view_catalog_and_namespace", "default").split(".")[-1],
-        output_columns=tuple(facts.get("view_query_output_columns", ())),
+        schema=schema,
+        output_columns=tuple(inside),
         settings=facts.get("view_creation_spark_configuration", {}),
+        catalog=outer[0] if outer else "",
     )

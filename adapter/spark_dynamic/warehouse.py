@@ -38,6 +38,8 @@ class ViewText:
     schema: str
     output_columns: tuple[str, ...]
     settings: Mapping[str, str]
+    # The catalog that names without one belong to; "" for the session's own.
+    catalog: str = ""
 
 
 @dataclass(frozen=True)

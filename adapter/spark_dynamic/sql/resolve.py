@@ -34,10 +34,19 @@ def resolve(
         if relation.view is None:
             continue
         if MODEL_PROPERTY not in relation.properties:
+            _check_catalog(relation)
             _check_settings(relation, settings)
         inner = resolve(relation.view.text, relation.view.schema, lookup, settings, depth + 1)
         views[table] = ViewQuery(relation, inner)
     return Query(text, references, views)
+
+
+def _check_catalog(relation: Relation) -> None:
+    """Names in a view belong to the catalog that it was made in; written out they would not."""
+    assert relation.view is not None
+    if relation.view.catalog.lower() not in ("", "spark_catalog"):
+        catalog = relation.view.catalog
+        raise Unreadable(f"the view {relation.name} was created in the catalog {catalog}")
 
 
 def _check_settings(relation: Relation, settings: dict[str, str]) -> None:
