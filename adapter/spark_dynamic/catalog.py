@@ -10,7 +10,7 @@ from spark_dynamic.errors import WarehouseError
 from spark_dynamic.frontier.logs import Versions, look_at_logs
 from spark_dynamic.frontier.settled import LogEnd, Settled
 from spark_dynamic.listing import list_relations, location_of
-from spark_dynamic.names import TableName, quote
+from spark_dynamic.names import TableName, parts_of, quote
 from spark_dynamic.warehouse import Column, Commit, Relation, ViewText, Warehouse
 
 _MISSING = ("TABLE_OR_VIEW_NOT_FOUND", "SCHEMA_NOT_FOUND", "DELTA_TABLE_NOT_FOUND")
@@ -196,6 +196,8 @@ def describe_function(warehouse: Warehouse, name: str) -> str:
 
 def describe_relation(warehouse: Warehouse, name: TableName) -> Relation | None:
     """Ask the catalog about one relation."""
+    if name.is_other_path:
+        return _describe_files(warehouse, name)
     try:
         rows = warehouse.rows(f"DESCRIBE TABLE EXTENDED {name.sql}")
     except WarehouseError as error:
@@ -213,21 +215,36 @@ def describe_relation(warehouse: Warehouse, name: TableName) -> Relation | None:
     return Relation(
         name=name,
         columns=tuple(columns),
-        provider="delta" if name.is_path else (facts.get("Provider") or "").lower(),
+        provider=name.schema if name.is_path else (facts.get("Provider") or "").lower(),
         location=facts.get("Location") or "",
         properties=facts.get("Table Properties") or "",
         comment=facts.get("Comment") or "",
-        view=_view_text(warehouse, name) if facts.get("Type") == "VIEW" else None,
+        view=_view_text(warehouse, name, columns) if facts.get("Type") == "VIEW" else None,
         column_comments=comments,
     )
 
 
-def _view_text(warehouse: Warehouse, name: TableName) -> ViewText:
+def _describe_files(warehouse: Warehouse, name: TableName) -> Relation | None:
+    """Ask about files that are read by their path, such as ``parquet.`/data/t` ``."""
+    try:
+        columns = describe_query(warehouse, f"SELECT * FROM {name.sql}")
+    except WarehouseError as error:
+        if error.condition in (*_MISSING, "PATH_NOT_FOUND"):
+            return None
+        raise
+    return Relation(name, columns, provider=name.schema, location=name.name)
+
+
+def _view_text(warehouse: Warehouse, name: TableName, columns: Sequence[Column]) -> ViewText:
     [row] = warehouse.rows(f"DESCRIBE TABLE EXTENDED {name.sql} AS JSON")
     facts = json.loads(next(iter(row.values())))
+    *outer, schema = parts_of(facts.get("view_catalog_and_namespace") or "default")
+    # Views that Hive or an early Spark made have no such list: their query has their own names.
+    inside = facts.get("view_query_output_columns") or [column.name for column in columns]
     return ViewText(
         text=facts["view_text"],
-        schema=facts.get("view_catalog_and_namespace", "default").split(".")[-1],
-        output_columns=tuple(facts.get("view_query_output_columns", ())),
+        schema=schema,
+        output_columns=tuple(inside),
         settings=facts.get("view_creation_spark_configuration", {}),
+        catalog=outer[0] if outer else "",
     )

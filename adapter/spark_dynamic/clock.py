@@ -1,7 +1,17 @@
 """Moments, as they are written down."""
 
-from datetime import UTC, datetime, timedelta
+import re
+from datetime import UTC, datetime, timedelta, timezone, tzinfo
 from typing import Final
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from spark_dynamic.errors import EngineError
+
+# The session's time zone; moments without one are meant in it.
+ZONE_SETTING: Final = "spark.sql.session.timeZone"
+# An offset in all forms that Spark takes, such as `+1`, `-08:30`, `+0530` and `UTC+01:00`.
+_OFFSET: Final = re.compile(r"(?:UTC|GMT|UT)?([+-])(\d{1,2})(?::?(\d{1,2})(?::?(\d\d))?)?")
+_UTC: Final = ("Z", "UTC", "GMT", "UT")
 
 EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 MICROSECOND: Final = timedelta(microseconds=1)
@@ -33,3 +43,26 @@ def micros(moment: datetime) -> int:
 def from_micros(number: int) -> datetime:
     """Return the moment of a number of microseconds."""
     return EPOCH + number * MICROSECOND
+
+
+def zone_of(name: str) -> tzinfo:
+    """Return a time zone by the name that Spark knows it by.
+
+    >>> zone_of("+01:00"), zone_of("GMT-8"), zone_of("Z")
+    (datetime.timezone(datetime.timedelta(seconds=3600)), \
+datetime.timezone(datetime.timedelta(days=-1, seconds=57600)), datetime.timezone.utc)
+    """
+    if name in _UTC:
+        return UTC
+    if offset := _OFFSET.fullmatch(name):
+        hours, minutes, seconds = (int(part or 0) for part in offset.groups()[1:])
+        distance = timedelta(hours=hours, minutes=minutes, seconds=seconds)
+        return timezone(-distance if offset[1] == "-" else distance)
+    try:
+        return ZoneInfo(name)
+    except (ZoneInfoNotFoundError, ValueError) as error:
+        raise EngineError(
+            "SETTING_NOT_SUPPORTED",
+            f"{ZONE_SETTING} is '{name}', which names no time zone for certain.",
+            "Use a region such as Europe/Berlin, or an offset such as +01:00.",
+        ) from error

@@ -23,9 +23,11 @@ class Commit:
     version: int
     timestamp: datetime
     operation: str
-    parameters: Mapping[str, str] = field(default_factory=dict)
+    parameters: Mapping[str, str | None] = field(default_factory=dict)
     metrics: Mapping[str, str] = field(default_factory=dict)
     user_metadata: str | None = None
+    # The program that wrote it, with its version.
+    writer: str = ""
 
 
 @dataclass(frozen=True)
@@ -36,6 +38,8 @@ class ViewText:
     schema: str
     output_columns: tuple[str, ...]
     settings: Mapping[str, str]
+    # The catalog that names without one belong to; "" for the session's own.
+    catalog: str = ""
 
 
 @dataclass(frozen=True)

@@ -4,13 +4,15 @@ import random
 
 from fuzz.schemas import Table, literal, random_row, random_value
 
-# How statements of each kind begin.
+# How statements of each kind begin, or what stands in them.
 DML = (
     "INSERT INTO", "INSERT OVERWRITE", "DELETE", "UPDATE", "MERGE", "TRUNCATE", "RESTORE",
-    "OPTIMIZE",
+    "OPTIMIZE", "REPLACE WHERE", "dynamic",
 )  # fmt: skip
 _RARE = ("optimize", "truncate", "restore")
 _KINDS = ("insert",) * 4 + ("delete", "update", "merge", "overwrite", "again")
+_OF_PARTS = ("part", "partitions")
+_DYNAMIC = "WITH ('partitionOverwriteMode' = 'dynamic')"
 
 
 class Deck:
@@ -23,7 +25,7 @@ class Deck:
     def deal(self) -> str:
         """Return the next kind."""
         if not self._kinds:
-            self._kinds = [*_KINDS, *_RARE]
+            self._kinds = [*_KINDS, *_OF_PARTS, *_RARE]
             self._rng.shuffle(self._kinds)
         return self._kinds.pop()
 
@@ -39,12 +41,17 @@ def random_statements(
 
 
 def _random_kind(rng: random.Random) -> str:
+    # The planted bugs are found by the kinds that were there first, in this order.
     kind = rng.choice((*_KINDS, "rare"))
     return rng.choice(_RARE) if kind == "rare" else kind
 
 
 def kind_of(statement: str) -> str:
     """Return which kind of change a statement is."""
+    if statement.startswith("INSERT"):
+        kinds = {" REPLACE WHERE ": "REPLACE WHERE", _DYNAMIC: "dynamic"}
+        if found := [kind for mark, kind in kinds.items() if mark in statement]:
+            return found[0]
     return next(kind for kind in DML if statement.startswith(kind))
 
 
@@ -79,11 +86,29 @@ def _statement(rng: random.Random, name: str, table: Table, versions: int, chang
         case "again":
             # The same rows, written anew.
             return f"INSERT OVERWRITE {name} SELECT * FROM {name}"
+        case "part":
+            again = _again(rng, name, table, column)
+            return f"INSERT INTO {name} REPLACE WHERE {again}"
+        case "partitions":
+            # Where a table has partitions, they are those of `k`.
+            _, again = _again(rng, name, table, "k").split(" SELECT ", 1)
+            return f"INSERT OVERWRITE {name} {_DYNAMIC} SELECT {again}"
         case "restore":
             return f"RESTORE TABLE {name} TO VERSION AS OF {rng.randrange(1, versions)}"
         case "truncate":
             return f"TRUNCATE TABLE {name}"
     return f"OPTIMIZE {name}"
+
+
+def _again(rng: random.Random, name: str, table: Table, column: str) -> str:
+    """Return the condition of a part of a table, and what is in it: the same, or a row more."""
+    value, kind = random_value(rng, table.columns[column]), table.columns[column]
+    part = f"{column} <=> {literal(value, kind)}"
+    rows = f"SELECT * FROM {name} WHERE {part}"
+    if rng.random() < 0.5:
+        row = dict(zip(table.columns, random_row(rng, table.columns), strict=True))
+        rows += f" UNION ALL {_values(table, [tuple({**row, column: value}.values())])}"
+    return f"{part} {rows}"
 
 
 def _values(table: Table, rows: list[tuple[object, ...]]) -> str:

@@ -89,6 +89,8 @@ def _random_commit(rng: random.Random, log: Log, at: datetime) -> None:
     live, columns = log.versions[-1], log.table.columns
     is_keyed = KEY in columns
     kind = rng.choice(("append", "append", "append", "delete", "update", "merge", "over", "none"))
+    if kind == "over" and rng.random() < 0.5:
+        kind = "part"
     fresh = [_fresh_row(rng, log) for _ in range(rng.randint(1, 3))]
     if is_keyed:
         fresh = _renumbered(log, fresh)
@@ -123,6 +125,12 @@ def _random_commit(rng: random.Random, log: Log, at: datetime) -> None:
                 fresh = [row for row in fresh if row not in kept]
             put: list[Event] = [("insert", row) for row in kept + fresh]
             log.commit(at, "WRITE", gone + put, parameters={"mode": "Overwrite"})
+        case "part":
+            # Some of the rows are written again.
+            again = [row for row in some if rng.random() < 0.5]
+            same: list[Event] = [("insert", row) for row in again]
+            facts = {"mode": "Overwrite", "predicate": "a part"}
+            log.commit(at, "WRITE", deletes + same + inserts, parameters=facts)
         case _:
             log.commit(at, "OPTIMIZE", [])
 

@@ -9,6 +9,7 @@ from typing import Final
 from spark_dynamic.catalog import describe_relation
 from spark_dynamic.changes.consumption import Consumption, consumptions, is_consumption
 from spark_dynamic.errors import EngineError
+from spark_dynamic.frontier.history import replaces_part
 from spark_dynamic.frontier.record import is_empty_run
 from spark_dynamic.names import TableName
 from spark_dynamic.warehouse import Commit, Relation, Warehouse
@@ -177,7 +178,9 @@ def _is_built_anew(commit: Commit) -> bool:
 
     A consumption that another version has written down is one, even if it cannot be read.
     """
-    return commit.operation.startswith(_REPLACING) and not is_consumption(commit.user_metadata)
+    if not commit.operation.startswith(_REPLACING) or replaces_part(commit):
+        return False
+    return not is_consumption(commit.user_metadata)
 
 
 def _was_emptied(commits: list[Commit], record: Commit | None) -> bool:

@@ -4,7 +4,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Protocol
-from zoneinfo import ZoneInfo
 
 from spark_dynamic.changes.asked import AT_LEAST, STRICT, ChangeRead, Mode, Position
 from spark_dynamic.changes.kept import available, is_kept
@@ -18,7 +17,7 @@ from spark_dynamic.changes.point import (
 )
 from spark_dynamic.changes.question import sources_of
 from spark_dynamic.changes.states import pin_of
-from spark_dynamic.clock import stamp
+from spark_dynamic.clock import ZONE_SETTING, stamp, zone_of
 from spark_dynamic.config_values import Expected
 from spark_dynamic.duration import parse_duration
 from spark_dynamic.errors import EngineError
@@ -183,7 +182,7 @@ def _moment(text: str, read: ChangeRead, cycle: Cycle) -> datetime:
         return cycle.data_timestamp - parse_duration(text)
     except ValueError:
         found = datetime.fromisoformat(text)
-    zone = ZoneInfo(read.settings.get("spark.sql.session.timeZone", "UTC"))
+    zone = zone_of(read.settings.get(ZONE_SETTING, "UTC"))
     return found if found.tzinfo else found.replace(tzinfo=zone)
 
 

@@ -6,7 +6,14 @@ from datetime import datetime
 
 from spark_dynamic.changes.asked import Position
 from spark_dynamic.changes.feed_reach import feed_begins
-from spark_dynamic.changes.interval import Interval, Kind, kind_of, only_removes, turns_feed
+from spark_dynamic.changes.interval import (
+    Interval,
+    Kind,
+    in_parts,
+    kind_of,
+    only_removes,
+    turns_feed,
+)
 from spark_dynamic.changes.kept import check_kept_rows, lost
 from spark_dynamic.changes.question import Question
 from spark_dynamic.changes.states import Span, States, pin_of, version_sql
@@ -57,10 +64,16 @@ def steps_of(span: Span, cycle: Cycle, warehouse: Warehouse) -> list[Step]:
             begin = max(begin, feed_begins(table, whole.old, cycle, warehouse))
         for commit in commits:
             if changes_rows(commit):
-                kind = kind_of([commit], has_feed and commit.version > begin)
-                removes = kind is Kind.CHANGES and only_removes([commit])
-                old, new = commit.version - 1, commit.version
-                own = replace(whole, old=old, new=new, kind=kind, only_removes=removes)
+                is_shown = has_feed and commit.version > begin
+                kind = kind_of([commit], is_shown)
+                own = replace(
+                    whole,
+                    old=commit.version - 1,
+                    new=commit.version,
+                    kind=kind,
+                    only_removes=kind is Kind.CHANGES and only_removes([commit]),
+                    in_parts=in_parts([commit], is_shown),
+                )
                 found.append(Step(own, commit.timestamp))
     return sorted(found, key=lambda step: (step.timestamp, str(step.table), step.version))
 

@@ -9,16 +9,17 @@ from collections.abc import Iterable
 
 from spark_dynamic.catalog import describe_query
 from spark_dynamic.errors import WarehouseError
-from spark_dynamic.frontier.history import Effect, effect, net_rows, replaces_all
+from spark_dynamic.frontier.history import (
+    Effect,
+    effect,
+    net_rows,
+    replaces_all,
+    replaces_part,
+    rows_left,
+)
 from spark_dynamic.literals import literal
 from spark_dynamic.names import TableName, quote
 from spark_dynamic.warehouse import Column, Commit, Warehouse
-
-_REPLACES = {
-    "CREATE TABLE AS SELECT",
-    "REPLACE TABLE AS SELECT",
-    "CREATE OR REPLACE TABLE AS SELECT",
-}
 
 # In a dynamic table's storage: identity and state, which a rebuild with the same rows renews.
 _BOOKKEEPING = re.compile(r"__dyn_(?!column_|visible)", re.IGNORECASE)
@@ -59,18 +60,10 @@ def row_count(
             continue
         if before is not None and commit.version == before[0]:
             return total + before[1]
-        kind = effect(commit)
-        if kind in (Effect.NOTHING, Effect.COLUMNS):
-            continue
-        written = commit.metrics.get("numOutputRows")
-        replaces = commit.operation in _REPLACES or (
-            commit.operation == "WRITE"
-            and commit.parameters.get("mode") == "Overwrite"
-            and "predicate" not in commit.parameters
-        )
-        if replaces:
-            return total + int(written) if written is not None else None
-        net = None if replaces_all(commit) else net_rows([commit])
+        left = rows_left(commit)
+        if left is not None:
+            return total + left
+        net = net_rows([commit])
         if net is None:
             return None
         total += net
@@ -83,8 +76,11 @@ def touches_columns(commits: list[Commit]) -> bool:
 
 
 def may_touch_columns(commits: Iterable[Commit]) -> bool:
-    """Tell whether columns may be others after some commits: also if all rows were replaced."""
-    return any(effect(commit) is Effect.COLUMNS or replaces_all(commit) for commit in commits)
+    """Tell whether columns may be others after some commits: also if rows were replaced."""
+    return any(
+        effect(commit) is Effect.COLUMNS or replaces_all(commit) or replaces_part(commit)
+        for commit in commits
+    )
 
 
 def same_columns(warehouse: Warehouse, table: TableName, old: int, new: int) -> bool:

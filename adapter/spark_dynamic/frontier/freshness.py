@@ -30,8 +30,6 @@ def last_change(warehouse: Warehouse, table: TableName) -> datetime:
 
 def _with_history(warehouse: Warehouse, table: TableName) -> TableName:
     """Return the Delta table that a name stands for: itself, or a dynamic table's storage."""
-    if table.is_path:
-        return table
     relation = describe_relation(warehouse, table)
     if relation is None:
         raise EngineError("SOURCE_MISSING", f"The table {table} does not exist.")

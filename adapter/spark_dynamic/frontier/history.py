@@ -1,8 +1,10 @@
 """Reading a Delta history: which commits changed rows, which carry records."""
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum
+from typing import NamedTuple
 
 from spark_dynamic.frontier.record import Recorded, is_empty_run, read_record
 from spark_dynamic.warehouse import Commit
@@ -17,14 +19,24 @@ _NO_ROWS = {
 # renaming are not here, since the values under a name may be others afterwards.
 _COLUMNS = {"ADD COLUMNS", "CHANGE COLUMN", "CHANGE COLUMNS", "UPDATE COLUMN METADATA"}
 
-
-_COUNTS = {
-    "WRITE": ("numOutputRows",),
-    "STREAMING UPDATE": ("numOutputRows",),
-    "DELETE": ("numDeletedRows",),
-    "UPDATE": ("numUpdatedRows",),
-    "MERGE": ("numTargetRowsInserted", "numTargetRowsUpdated", "numTargetRowsDeleted"),
+_DYNAMIC = "isDynamicPartitionOverwrite"
+# What the parameters of an overwrite of everything may say. With any other one it may be an
+# overwrite of a part, of a kind that is not known here.
+_OF_ALL = {
+    "mode", "partitionBy", "clusterBy", "canOverwriteSchema", "canMergeSchema", "description",
+    "properties", "isManaged", "isV1SaveAsTableOverwrite",
+}  # fmt: skip
+# What they say of a part: the rows of a predicate, or those that the new ones stand for.
+_OF_A_PART = ("predicate", "replaceUsingCols", "replaceOnCond", _DYNAMIC)
+_FILLS = {
+    "CREATE TABLE AS SELECT",
+    "REPLACE TABLE AS SELECT",
+    "CREATE OR REPLACE TABLE AS SELECT",
 }
+_EMPTIES = {"CREATE TABLE", "REPLACE TABLE", "CREATE OR REPLACE TABLE", "TRUNCATE"}
+# Older writers, and others than Delta's own, do not say that they overwrote some partitions only.
+_WRITER = re.compile(r"\bDelta-Lake/(\d+)\.(\d+)")
+_TELLS_PARTS = (4, 4)
 
 
 class Effect(Enum):
@@ -87,9 +99,85 @@ def _merge_effect(commit: Commit) -> Effect:
 _ROW_BY_ROW = {"DELETE", "UPDATE", "MERGE"}
 
 
+def replaces_part(commit: Commit) -> bool:
+    """Tell whether a commit is known to have overwritten a part of the table.
+
+    The change feed has all rows of that part: as deleted, and as inserted.
+    """
+    if not _is_overwrite(commit):
+        return False
+    parts = {key: commit.parameters.get(key) for key in _OF_A_PART}
+    return parts.pop(_DYNAMIC) == "true" or any(value is not None for value in parts.values())
+
+
 def replaces_all(commit: Commit) -> bool:
     """Tell whether a commit may have taken all rows away and put rows back."""
-    return effect(commit) is Effect.REWRITTEN and commit.operation not in _ROW_BY_ROW
+    is_other = commit.operation not in _ROW_BY_ROW and not replaces_part(commit)
+    return effect(commit) is Effect.REWRITTEN and is_other
+
+
+def rows_left(commit: Commit) -> int | None:
+    """Return how many rows a table has after a commit, if the commit alone tells."""
+    if commit.operation in _EMPTIES:
+        return 0
+    given = {key for key, value in commit.parameters.items() if value is not None}
+    if not _is_overwrite(commit) or not _tells_parts(commit) or not given <= _OF_ALL:
+        return None
+    return _number(commit, "numOutputRows")
+
+
+def _is_overwrite(commit: Commit) -> bool:
+    overwrites = commit.operation == "WRITE" and commit.parameters.get("mode") == "Overwrite"
+    return overwrites or commit.operation in _FILLS
+
+
+def _tells_parts(commit: Commit) -> bool:
+    """Tell whether an overwrite of a part would say so."""
+    writer = _WRITER.search(commit.writer)
+    is_known = writer is not None and (int(writer[1]), int(writer[2])) >= _TELLS_PARTS
+    return is_known or commit.operation == "CREATE TABLE AS SELECT"
+
+
+class Counts(NamedTuple):
+    """How many rows a commit changed."""
+
+    added: int = 0
+    updated: int = 0
+    removed: int = 0
+
+
+def counts(commit: Commit) -> Counts | None:
+    """Return how many rows a commit changed; None if history does not tell for certain."""
+    kind = effect(commit)
+    if kind in (Effect.NOTHING, Effect.COLUMNS):
+        return Counts()
+    found: tuple[int | None, ...]
+    match commit.operation:
+        case "WRITE" | "STREAMING UPDATE" if kind is Effect.ADDED:
+            found = (_number(commit, "numOutputRows"), 0, 0)
+        case "WRITE" if replaces_part(commit):
+            # What is written anew because it shares a file with what goes is part of the output.
+            written, copied = (_number(commit, f"num{what}Rows") for what in ("Output", "Copied"))
+            added = None if written is None or copied is None else written - copied
+            found = (added, 0, _number(commit, "numDeletedRows"))
+        case "DELETE":
+            found = (0, 0, _number(commit, "numDeletedRows"))
+        case "UPDATE":
+            found = (0, _number(commit, "numUpdatedRows"), 0)
+        case "MERGE":
+            found = tuple(
+                _number(commit, f"numTargetRows{what}")
+                for what in ("Inserted", "Updated", "Deleted")
+            )
+        case _:
+            return None
+    known = [number for number in found if number is not None]
+    return Counts(*known) if len(known) == len(found) else None
+
+
+def _number(commit: Commit, metric: str) -> int | None:
+    number = commit.metrics.get(metric)
+    return None if number is None else int(number)
 
 
 def between(commits: Iterable[Commit], after: int, until: int) -> list[Commit] | None:
@@ -160,34 +248,18 @@ def _skips(newest: Recorded, previous: Recorded | None, commits: list[Commit]) -
 
 
 def rows_changed(commits: Iterable[Commit]) -> int | None:
-    """Return how many rows were added and removed, if history alone tells."""
-    total = 0
-    for commit in commits:
-        kind = effect(commit)
-        if kind in (Effect.NOTHING, Effect.COLUMNS):
-            continue
-        metrics = [commit.metrics.get(name) for name in _COUNTS.get(commit.operation, ())]
-        if not metrics or None in metrics:
-            return None
-        total += sum(int(metric) for metric in metrics if metric is not None)
-    return total
+    """Return how many rows were added, updated and removed, if history alone tells."""
+    found = [counts(commit) for commit in commits]
+    known = [count for count in found if count is not None]
+    return sum(sum(count) for count in known) if len(known) == len(found) else None
 
 
 def net_rows(commits: Iterable[Commit]) -> int | None:
     """Return by how many rows a table has grown, if history alone tells."""
-    total = 0
-    for commit in commits:
-        if effect(commit) in (Effect.NOTHING, Effect.COLUMNS) or commit.operation == "UPDATE":
-            continue
-        counts = [commit.metrics.get(name) for name in _COUNTS.get(commit.operation, ())]
-        if not counts or None in counts:
-            return None
-        numbers = [int(count) for count in counts if count is not None]
-        if commit.operation == "MERGE":
-            total += numbers[0] - numbers[2]
-        else:
-            total += -numbers[0] if commit.operation == "DELETE" else numbers[0]
-    return total
+    found = [counts(commit) for commit in commits]
+    known = [count for count in found if count is not None]
+    grown = sum(count.added - count.removed for count in known)
+    return grown if len(known) == len(found) else None
 
 
 def changes_rows(commit: Commit) -> bool:

@@ -175,7 +175,7 @@ def _apply_changes(outcome: Outcome, cycle: Cycle, warehouse: Warehouse) -> bool
     # The change feed does not reach back that far, not across a change of columns, or VACUUM was
     # there. What both versions are made of may be there all the same.
     work = work_of(outcome.plan, cycle, warehouse)
-    rewritten = {t: replace(i, kind=Kind.REWRITE) for t, i in work.intervals.items()}
+    rewritten = {t: i.between_versions() for t, i in work.intervals.items()}
     return _apply_work(outcome, replace(work, intervals=rewritten), cycle, warehouse)
 
 
@@ -204,7 +204,7 @@ def _apply_work(
         if isinstance(error, WarehouseError) and error.breaks_constraint:
             # A full refresh would bring the same rows.
             raise
-        has_feed = any(interval.kind is not Kind.REWRITE for interval in work.intervals.values())
+        has_feed = any(interval.reads_feed for interval in work.intervals.values())
         if isinstance(error, WarehouseError) and _lacks_feed(error) and has_feed:
             raise
         if isinstance(error, WarehouseError) and error.misses_history:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from spark_dynamic.apply.storage import generations, storage_name
 from spark_dynamic.changes.feed_reach import feed_reaches
-from spark_dynamic.changes.interval import Interval, Kind, kind_of
+from spark_dynamic.changes.interval import Interval, Kind, in_parts, kind_of
 from spark_dynamic.changes.kept import is_safe, lasting
 from spark_dynamic.frontier.cut import Cut, Upstream
 from spark_dynamic.frontier.history import between, changes_rows, records, rows_changed
@@ -102,10 +102,12 @@ def interval_between(
         return None
     relation = cycle.catalog.relation(warehouse, table)
     has_feed = relation is not None and relation.has_feed
-    kind = kind_of(commits or (), has_feed and commits is not None)
-    if kind is not Kind.REWRITE and not feed_reaches(table, old, cycle, warehouse):
-        kind = Kind.REWRITE
-    return Interval(table, old, new, kind, has_feed=has_feed)
+    has_all = has_feed and commits is not None
+    kind, parts = kind_of(commits or (), has_all), in_parts(commits or (), has_all)
+    found = Interval(table, old, new, kind, has_feed=has_feed, in_parts=parts)
+    if found.reads_feed and not feed_reaches(table, old, cycle, warehouse):
+        return found.between_versions()
+    return found
 
 
 def rows_touched(
@@ -114,7 +116,7 @@ def rows_touched(
     """Return how many rows of each source changed, where history tells."""
     counts: dict[TableName, int] = {}
     for table, interval in found.items():
-        if interval.kind is Kind.REWRITE:
+        if not interval.reads_feed:
             continue
         history = cycle.catalog.history(warehouse, table, since=interval.old)
         rows = rows_changed(between(history, interval.old, interval.new) or ())

@@ -45,6 +45,7 @@ _FOR_EXPLAINING = {
     "spark.sql.debug.maxToStringFields": "10000",
 }
 _FAILED = "EXPLAIN_FAILED"
+_WRONG = re.compile(r"^[\w.$]+(?:Exception|Error): (?=\[)", re.MULTILINE)
 _WITHOUT_FILES = {
     # It lists the files of every table, which takes jobs and says nothing about the meaning.
     "spark.sql.optimizer.excludedRules": "org.apache.spark.sql.delta.stats.PrepareDeltaScan",
@@ -88,7 +89,8 @@ def read_explanation(text: str) -> Explained:
     optimised = _section(text, "Optimized Logical Plan", "Physical Plan")
     if not analysed or not optimised:
         # Spark puts what went wrong where the plans should be.
-        raise WarehouseError(_FAILED, text.strip())
+        wrong = _WRONG.search(text)
+        raise WarehouseError(_FAILED, text[wrong.end() if wrong else 0 :].strip())
     columns, _, tree = analysed.partition("\n")
     functions = {name.lower() for name in _FUNCTION.findall(tree)}
     if _SAMPLE.search(tree):

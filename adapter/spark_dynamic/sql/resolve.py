@@ -38,6 +38,7 @@ def resolve(
         if relation.view is None:
             continue
         if MODEL_PROPERTY not in relation.properties:
+            _check_catalog(relation)
             _check_settings(relation, settings)
         if table not in known:
             view = relation.view
@@ -48,6 +49,14 @@ def resolve(
     if query.mentions > _MOST_MENTIONS:
         raise Unreadable(f"with its views it names tables more than {_MOST_MENTIONS:,} times")
     return query
+
+
+def _check_catalog(relation: Relation) -> None:
+    """Names in a view belong to the catalog that it was made in; written out they would not."""
+    assert relation.view is not None
+    if relation.view.catalog.lower() not in ("", "spark_catalog"):
+        catalog = relation.view.catalog
+        raise Unreadable(f"the view {relation.name} was created in the catalog {catalog}")
 
 
 def _check_settings(relation: Relation, settings: dict[str, str]) -> None:

@@ -55,10 +55,12 @@ class Fuzzed:
         return {f"{name}.sql": config + _TABLE.sub(table, sql) for name, sql in texts.items()}
 
     def test_every_refresh_is_right(self, project, random_project):
-        feed = "using delta tblproperties ('delta.enableChangeDataFeed' = 'true')"
-        for name, table in random_project.tables.items():
+        feed = "tblproperties ('delta.enableChangeDataFeed' = 'true')"
+        for number, (name, table) in enumerate(random_project.tables.items()):
             columns = ", ".join(f"{column} {kind}" for column, kind in table.columns.items())
-            project.run_sql(f"create table {{schema}}.{name} ({columns}) {feed}")
+            # Every other table has partitions, the first one too.
+            form = "using delta" if number % 2 else "using delta partitioned by (k)"
+            project.run_sql(f"create table {{schema}}.{name} ({columns}) {form} {feed}")
         for statement in random_project.fill:
             project.run_sql(statement)
         texts = self.built(random_project)

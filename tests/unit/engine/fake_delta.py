@@ -13,6 +13,7 @@ Row = tuple[Any, ...]
 
 METADATA = "spark.databricks.delta.commitInfo.userMetadata"
 APPLICATION = "spark.databricks.delta.write.txnAppId"
+WRITER = "Apache-Spark/4.2.0 Delta-Lake/4.4.0"
 TRANSACTION = "spark.databricks.delta.write.txnVersion"
 
 
@@ -88,7 +89,15 @@ class DeltaTable:
             self.transactions[settings[APPLICATION]] = int(settings[TRANSACTION])
         self.snapshots[version] = snapshot
         self.commits.append(
-            Commit(version, at, operation, parameters or {}, metrics or {}, settings.get(METADATA))
+            Commit(
+                version,
+                at,
+                operation,
+                parameters or {},
+                metrics or {},
+                settings.get(METADATA),
+                WRITER,
+            )
         )
 
     def forget_before(self, version: int) -> None:

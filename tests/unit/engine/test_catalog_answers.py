@@ -26,6 +26,8 @@ from spark_dynamic.frontier.state import (
 )
 from spark_dynamic.literals import literal
 from spark_dynamic.names import TableName
+from spark_dynamic.sql.references import Unreadable
+from spark_dynamic.sql.resolve import resolve
 from spark_dynamic.warehouse import Column, Commit, Relation
 
 ORDERS = TableName("shop", "orders")
@@ -55,6 +57,50 @@ def test_a_partitioned_table_is_described_by_its_details() -> None:
         ORDERS, (Column("id", "int"), Column("Type", "string")), "delta", "/x", "[a=b,c=d]"
     )
     assert found.is_delta
+
+
+class CannedView(Canned):
+    """A warehouse with one view."""
+
+    def __init__(self, **facts: Any) -> None:
+        super().__init__(("a", "int"), ("", ""), ("Type", "VIEW"))
+        self._facts = {"view_text": "select a from t", **facts}
+
+    def rows(self, sql: str) -> list[dict[str, Any]]:
+        return [{"json": json.dumps(self._facts)}] if "AS JSON" in sql else super().rows(sql)
+
+
+@pytest.mark.parametrize(
+    ("written", "catalog", "schema"),
+    [
+        ("spark_catalog.shop", "spark_catalog", "shop"),
+        ("spark_catalog.`2024_shop`", "spark_catalog", "2024_shop"),
+        ("`my-lake`.`a.b``c`", "my-lake", "a.b`c"),
+        (None, "", "default"),
+    ],
+)
+def test_the_schema_of_a_view_is_read_without_its_quotes(
+    written: str | None, catalog: str, schema: str
+) -> None:
+    warehouse = CannedView(view_catalog_and_namespace=written, view_query_output_columns=["x"])
+    found = describe_relation(warehouse, ORDERS)  # type: ignore[arg-type]
+    assert found and found.view
+    assert (found.view.catalog, found.view.schema) == (catalog, schema)
+    assert found.view.output_columns == ("x",)
+
+
+def test_a_view_without_its_list_of_columns_has_those_of_its_query() -> None:
+    found = describe_relation(CannedView(), ORDERS)  # type: ignore[arg-type]
+    assert found and found.view and found.view.output_columns == ("a",)
+
+
+def test_a_view_of_another_catalog_is_left_to_spark() -> None:
+    view = describe_relation(
+        CannedView(view_catalog_and_namespace="lake.shop"),  # type: ignore[arg-type]
+        ORDERS,
+    )
+    with pytest.raises(Unreadable, match="created in the catalog lake"):
+        resolve("select * from orders", "shop", lambda _: view, {})
 
 
 def test_a_path_is_a_delta_table() -> None:
@@ -177,12 +223,19 @@ def test_a_history_reaches_back_while_a_writer_goes_on(landing: int) -> None:
         ("cat.a.`b.c`", ("a", "b.c", "cat")),
         ("a.`b``c`", ("a", "b`c", "")),
         ("delta.`/Data/T`", ("delta", "/Data/T", "")),
+        ("parquet.`/Data/v1.2/T`", ("parquet", "/Data/v1.2/T", "")),
+        ("CSV.`People.csv`", ("csv", "People.csv", "")),
+        ("`my-schema`.T", ("my-schema", "t", "")),
+        ("`a.b`.`c``d`", ("a.b", "c`d", "")),
     ],
 )
 def test_names_are_read_and_written(text: str, parts: tuple[str, str, str]) -> None:
     name = TableName.parse(text)
     assert (name.schema, name.name, name.catalog) == parts
     assert TableName.parse(name.sql) == name
+    assert TableName.parse(str(name)) == name
+    assert name.is_path is ("/" in text or ".csv" in text)
+    assert name.is_other_path is (name.is_path and name.schema != "delta")
 
 
 def state_row(name: str, at: int, number: int | None, *pins: Any) -> StateRow:

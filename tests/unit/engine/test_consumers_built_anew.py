@@ -58,6 +58,16 @@ def test_a_consumer_that_was_built_anew_without_its_streams_is_new(changed: Stre
     assert numbers(changed, "one") == [3, 2, 1]
 
 
+def test_a_consumer_of_which_partitions_were_overwritten_is_not_new(changed: StreamShop) -> None:
+    # `saveAsTable` of a data frame calls it by the name of a rebuild.
+    table = changed.spark.table("shop.one")
+    parameters = {"isDynamicPartitionOverwrite": "true", "isV1SaveAsTableOverwrite": "true"}
+    operation = "CREATE OR REPLACE TABLE AS SELECT"
+    table.commit(changed.spark.tick(), operation, table.newest, {}, parameters)
+    changed.run("one")
+    assert changed.rows("one") == BOTH
+
+
 def test_a_rebuild_that_was_restored_has_its_position_back(changed: StreamShop) -> None:
     build_without_consuming(changed)
     table = changed.spark.table("shop.one")

@@ -4,6 +4,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+from fake_delta import WRITER
 from fake_records import record_of
 
 from spark_dynamic.frontier.compare import history_says, row_count
@@ -11,9 +12,13 @@ from spark_dynamic.frontier.history import (
     Effect,
     between,
     changes_rows,
+    counts,
     effect,
     read_tail,
     records,
+    replaces_all,
+    replaces_part,
+    rows_left,
 )
 from spark_dynamic.frontier.record import empty_run_mark, write_record
 from spark_dynamic.warehouse import Commit
@@ -31,7 +36,7 @@ def commit(
     metadata: str | None = None,
 ) -> Commit:
     at = START + timedelta(minutes=version)
-    return Commit(version, at, operation, parameters or {}, metrics or {}, metadata)
+    return Commit(version, at, operation, parameters or {}, metrics or {}, metadata, WRITER)
 
 
 def merge(inserted: Any, updated: Any, deleted: Any) -> dict[str, str]:
@@ -226,3 +231,58 @@ def test_rows_are_counted_from_history(
         commit(0, "DELETE", {"numDeletedRows": "2"}),
     ]
     assert row_count(commits, version, before) == expected
+
+
+PART = {"mode": "Overwrite", "predicate": "d = 4"}
+DYNAMIC = {"mode": "Overwrite", "isDynamicPartitionOverwrite": "true"}
+OF_A_PART = {"predicate", "isDynamicPartitionOverwrite", "replaceUsingCols", "replaceOnCond"}
+WRITTEN = {"numOutputRows": "7", "numRemovedFiles": "1"}
+REPLACED = {**WRITTEN, "numCopiedRows": "4", "numDeletedRows": "1"}
+SAVED = "CREATE OR REPLACE TABLE AS SELECT"
+
+
+@pytest.mark.parametrize(
+    ("operation", "parameters", "metrics", "left", "changed"),
+    [
+        ("WRITE", OVERWRITE, WRITTEN, 7, None),
+        ("WRITE", {**OVERWRITE, "partitionBy": "[]", "canMergeSchema": "true"}, WRITTEN, 7, None),
+        (SAVED, {"isManaged": "true", "description": None}, WRITTEN, 7, None),
+        ("WRITE", OVERWRITE, {}, None, None),
+        *((operation, {}, {}, 0, None) for operation in ("TRUNCATE", "CREATE TABLE")),
+        # A part: nothing is known without the number of rows that went.
+        ("WRITE", PART, REPLACED, None, (3, 0, 1)),
+        ("WRITE", {**OVERWRITE, "replaceUsingCols": "(d)"}, REPLACED, None, (3, 0, 1)),
+        ("WRITE", {**OVERWRITE, "replaceOnCond": "d = 1"}, REPLACED, None, (3, 0, 1)),
+        ("WRITE", PART, WRITTEN, None, None),
+        ("WRITE", PART, {"numRemovedFiles": "2"}, None, None),
+        ("WRITE", DYNAMIC, WRITTEN, None, None),
+        (SAVED, {"isDynamicPartitionOverwrite": "true"}, WRITTEN, None, None),
+        # What an unknown parameter stands for is not known.
+        ("WRITE", {**OVERWRITE, "replaceLike": "d"}, REPLACED, None, None),
+        ("RESTORE", {"version": "1"}, {}, None, None),
+        ("CLONE", {}, {"numCopiedFiles": "0"}, None, None),
+        ("CONVERT", {}, {"numConvertedFiles": "6"}, None, None),
+    ],
+)
+def test_what_history_counts(
+    operation: str,
+    parameters: dict[str, str],
+    metrics: dict[str, str],
+    left: int | None,
+    changed: tuple[int, int, int] | None,
+) -> None:
+    found = commit(1, operation, metrics, parameters)
+    assert (rows_left(found), counts(found)) == (left, changed)
+    is_part = bool(parameters.keys() & OF_A_PART)
+    assert replaces_part(found) is is_part
+    assert replaces_all(found) is not is_part
+
+
+@pytest.mark.parametrize(
+    "writer", ["", "Apache-Spark/3.5.0 Delta-Lake/3.2.0", "delta-rs:1.0", "Databricks-Runtime/16"]
+)
+def test_other_writers_do_not_tell_what_they_overwrote(writer: str) -> None:
+    found = replace(commit(1, "WRITE", WRITTEN, OVERWRITE), writer=writer)
+    assert rows_left(found) is None
+    created = replace(commit(0, "CREATE TABLE AS SELECT", WRITTEN), writer=writer)
+    assert rows_left(created) == 7

@@ -72,6 +72,14 @@ def test_what_spark_refuses_is_an_error() -> None:
     with pytest.raises(WarehouseError) as error:
         read_explanation("== Parsed Logical Plan ==\n'Project\n\nUNRESOLVED_COLUMN: no x\n")
     assert error.value.condition == "EXPLAIN_FAILED"
+
+
+def test_what_spark_says_of_a_text_comes_first() -> None:
+    said = "[UNRESOLVED_COLUMN] no x\nSQLSTATE: 42703"
+    plans = f"== Parsed Logical Plan ==\n'Project\n\norg.apache.spark.sql.XException: {said}\n"
+    with pytest.raises(WarehouseError) as error:
+        read_explanation(plans)
+    assert error.value.report == "UNRESOLVED_COLUMN: no x\nSQLSTATE: 42703"
     assert "no x" in str(error.value)
 
 

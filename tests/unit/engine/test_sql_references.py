@@ -46,8 +46,8 @@ def test_tables_are_found_wherever_they_stand(sql: str, expected: list[tuple[str
     ("sql", "expected"),
     [
         ("select * from `My T`", [("d.my t", "`My T`")]),
-        ("select * from s.`a.b`", [("s.a.b", "s.`a.b`")]),
-        ("select * from `c``d`", [("d.c`d", "`c``d`")]),
+        ("select * from s.`a.b`", [("s.`a.b`", "s.`a.b`")]),
+        ("select * from `c``d`", [("d.`c``d`", "`c``d`")]),
         ("select * from delta.`/data/T`", [("delta./data/T", "delta.`/data/T`")]),
         ("select 'ünï', `ü` from tä join u", [("d.tä", "tä"), ("d.u", "u")]),
         ("select '𝄞𝄞', a from t", [("d.t", "t")]),

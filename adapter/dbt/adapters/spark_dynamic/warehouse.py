@@ -1,21 +1,19 @@
 """The engine's `Warehouse` over the connection of the current dbt thread."""
 
-import re
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
-from zoneinfo import ZoneInfo
 
 from dbt_common.exceptions import DbtDatabaseError, DbtRuntimeError
 
 from dbt.adapters.spark_dynamic.connections import SessionHandle
+from dbt.adapters.spark_dynamic.thrift_maps import read_map
+from spark_dynamic.clock import ZONE_SETTING, zone_of
 from spark_dynamic.errors import WarehouseError
 from spark_dynamic.names import TableName
 from spark_dynamic.warehouse import Commit
 
 if TYPE_CHECKING:
     from dbt.adapters.spark_dynamic.impl import SparkDynamicAdapter
-
-_PAIR = re.compile(r'"(\w+)":"([^"]*)"')
 
 
 class DbtWarehouse:
@@ -51,7 +49,7 @@ class DbtWarehouse:
         names = [column[0] for column in cursor.description]
         rows = [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
         settings = self._adapter.config.credentials.server_side_parameters
-        zone = ZoneInfo(settings["spark.sql.session.timeZone"])
+        zone = zone_of(settings[ZONE_SETTING])
         for row in rows:
             moment = datetime.fromisoformat(str(row["timestamp"])).replace(tzinfo=zone)
             row["micros"] = round(moment.timestamp() * 1_000_000)
@@ -84,6 +82,7 @@ _HISTORY = [
     "operationParameters",
     "operationMetrics",
     "userMetadata",
+    "engineInfo",
 ]
 
 
@@ -94,22 +93,19 @@ def _commit(row: dict[str, Any]) -> Commit:
         timestamp=datetime.fromtimestamp(seconds, UTC).replace(microsecond=micros),
         operation=row["operation"],
         parameters=_mapping(row["operationParameters"]),
-        metrics=_mapping(row["operationMetrics"]),
+        metrics={k: v for k, v in _mapping(row["operationMetrics"]).items() if v is not None},
         user_metadata=row["userMetadata"],
+        writer=row["engineInfo"] or "",
     )
 
 
-def _mapping(value: Any) -> dict[str, str]:
+def _mapping(value: Any) -> dict[str, str | None]:
     """Return a map column; over thrift it arrives as a text that is almost JSON.
 
-    >>> _mapping('{"mode":"Append","properties":"{"a":"b"}"}')["mode"]
-    'Append'
+    >>> _mapping('{"ifExists":"true","properties":"{"a":"b"}","description":null}')
+    {'ifExists': 'true', 'properties': '{"a":"b"}', 'description': None}
     """
-    if isinstance(value, str):
-        # Quotes inside values are not escaped there, so pairs of inner texts follow: the first
-        # of a name is the real one.
-        return dict(reversed(_PAIR.findall(value)))
-    return dict(value or {})
+    return read_map(value) if isinstance(value, str) else dict(value or {})
 
 
 class translated:
