@@ -5,6 +5,9 @@ from typing import Final
 
 EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 MICROSECOND: Final = timedelta(microseconds=1)
+# Clocks of machines that work together differ by no more than this; Kerberos allows as much. What
+# lies further ahead comes from a clock that is wrong.
+SKEW: Final = timedelta(minutes=5)
 
 
 def stamp(moment: datetime) -> str:

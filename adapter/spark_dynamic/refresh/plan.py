@@ -125,6 +125,9 @@ def plan_refresh(request: Request, cycle: Cycle, warehouse: Warehouse) -> Plan:
     invalid = why_invalid(request, stored, analysis, upkeep.is_cosmetic, cycle, warehouse)
     config_changes = config_changes_since(record, request)
     after = record.data_timestamp if record else None
+    if after and cycle.is_ahead(warehouse, after):
+        # When it was really made is not known: only the cut of now is newer for certain.
+        after = cycle.data_timestamp
     if after and (invalid or config_changes or request.full_refresh):
         # A rebuild at the table's own cut is right, too.
         after -= _INSTANT
@@ -244,7 +247,8 @@ def is_covered(
     Where a later run has taken the upstreams further, there is no cut for this one any more.
     """
     if record is None or isinstance(cut, Waiting):
-        return record is not None and record.data_timestamp > cycle.data_timestamp
+        moment = record.data_timestamp if record else cycle.data_timestamp
+        return moment > cycle.data_timestamp and not cycle.is_ahead(warehouse, moment)
     return any(
         cut.pins[pin.table].log == pin.log
         and cut.pins[pin.table].version < pin.version
@@ -299,9 +303,11 @@ def has_moved(
 
     Base tables may have changed without anything of it reaching this table; its readers could
     then not see from the old record that its contents are still right. And nothing may age out:
-    neither the record nor a version that it names.
+    neither the record nor a version that it names; a data timestamp of the future would hide it.
     """
     if not record.holds_at(cut.data_timestamp):
+        return True
+    if cycle.is_ahead(warehouse, record.data_timestamp):
         return True
     if cut.data_timestamp > kept_until(record, cut, retention, cycle, warehouse):
         return True
