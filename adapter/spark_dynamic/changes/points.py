@@ -98,7 +98,7 @@ def _cut(
         return at <= moment or (is_now and cycle.is_ahead(warehouse, at))
 
     by_then = [
-        replace(one, records=tuple(r for r in one.records if is_by_then(r.record)))
+        replace(one, records=tuple(r for r in one.trusted if is_by_then(r.record)))
         for one in upstreams
     ]
     if len(by_then) == 1 and not analysis.bases and by_then[0].records:

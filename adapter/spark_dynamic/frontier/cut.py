@@ -25,6 +25,15 @@ class Upstream:
     storage: TableName
     records: tuple[Recorded, ...]
 
+    @property
+    def trusted(self) -> tuple[Recorded, ...]:
+        """The records without those of rows that were found to be wrong.
+
+        Since when they have been wrong is not known, so all since the last rebuild are left out.
+        """
+        wrong = {found.record.incarnation for found in self.records if found.record.is_wrong}
+        return tuple(found for found in self.records if found.record.incarnation not in wrong)
+
 
 @dataclass(frozen=True)
 class Cut:
@@ -87,7 +96,7 @@ def choose_cut(
             return cut
     late = tuple(u.view for u in upstreams if not _is_valid_at(u, now, pin_at, same_rows))
     if not late:
-        newest = {u.storage: u.records[0] for u in upstreams}
+        newest = {u.storage: u.trusted[0] for u in upstreams}
         tables = {p.table for r in newest.values() for p in r.record.frontier} | set(bases)
         pins = {table: pin_at(table, now) for table in tables}
         return Cut(now, pins, newest)
@@ -105,9 +114,9 @@ def is_same_commit(one: Pin, other: Pin) -> bool:
 
 def _is_valid_at(upstream: Upstream, moment: datetime, pin_at: PinAt, same_rows: SameRows) -> bool:
     """Tell whether an upstream's newest version is what its query gives at a moment's cut."""
-    if not upstream.records:
+    if not upstream.trusted:
         return False
-    record = upstream.records[0].record
+    record = upstream.trusted[0].record
     if not record.holds_at(moment):
         return False
     same = is_same_commit if record.by_commit else same_rows
@@ -122,7 +131,7 @@ def _older_moments(
     Of a moment after this cycle began, at which another one has refreshed an upstream meanwhile,
     this cycle cannot say what the base tables held.
     """
-    moments = {r.record.data_timestamp for u in upstreams for r in u.records}
+    moments = {r.record.data_timestamp for u in upstreams for r in u.trusted}
     return sorted((m for m in moments if m <= now and (after is None or m > after)), reverse=True)
 
 
@@ -140,7 +149,7 @@ def _cut_at(
         # A table was replaced since: which of its versions belongs to this moment?
         return None
     for upstream in upstreams:
-        found = next((r for r in upstream.records if r.record.data_timestamp <= moment), None)
+        found = next((r for r in upstream.trusted if r.record.data_timestamp <= moment), None)
         if found is None or not found.record.holds_at(moment):
             return None
         taken[upstream.storage] = found

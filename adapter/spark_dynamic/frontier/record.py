@@ -104,6 +104,11 @@ class Record:
         """Return the version of a base table that this refresh saw."""
         return next((pin for pin in self.frontier if pin.table == table), None)
 
+    @property
+    def is_wrong(self) -> bool:
+        """Tell whether the rows were found to be wrong, and have not been rebuilt since."""
+        return bool(self.distrusted) and self.distrusted == self.fingerprint
+
     def holds_at(self, moment: datetime) -> bool:
         """Tell whether the rows are right at a moment, as far as the clock goes."""
         if self.clock is None or self.clock == moment:

@@ -31,7 +31,7 @@ def why_invalid(
     if tail.problem or tail.newest is None:
         return reason(tail.problem, tail.detail)
     record = tail.newest.record
-    if record.distrusted and record.distrusted == record.fingerprint:
+    if record.is_wrong:
         found = record.reason.removeprefix("SELF_CHECK_FAILED: ")
         return replace(reason("SELF_CHECK_FAILED"), sentence=found)
     if record.text_hash != analysis.text_hash and not is_cosmetic(record):
