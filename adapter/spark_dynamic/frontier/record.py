@@ -87,6 +87,8 @@ class Record:
     # By when base tables were read, if that is before the data timestamp: it never goes back, so
     # it runs ahead of a clock that was put back, or of one that is slower than another.
     pinned_by: datetime | None = None
+    # Tables that were read at a version which is not known, and by which attempt.
+    unknown_sources: dict[str, str] = field(default_factory=dict)
     # Whether they depend on every commit of the sources: a change that was taken back is one, too.
     by_commit: bool = False
     fingerprint: str = ""

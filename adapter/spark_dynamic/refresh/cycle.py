@@ -66,6 +66,16 @@ class Cycle:
                 del self._rows[one]
         self.catalog.forget(table)
 
+    def note_read(self, pin: Pin) -> None:
+        """Pin a table where a text has read it that cannot be pinned, if that is further on.
+
+        As with what was written: whoever looked before keeps its pin in its record.
+        """
+        with self._lock(pin.table):
+            made = self._pins.get((pin.table, self.data_timestamp))
+            if made is None or made.log != pin.log or made.version < pin.version:
+                self._pins[pin.table, self.data_timestamp] = pin
+
     def has_written(self, table: TableName) -> bool:
         """Tell whether a node of this invocation wrote a table, or made a view."""
         return table in self._written

@@ -1,5 +1,7 @@
 """The plan of one refresh: everything is asked, nothing is written."""
 
+from collections.abc import Set
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
@@ -17,6 +19,7 @@ from spark_dynamic.apply.storage import (
 from spark_dynamic.apply.view import CONFIG_PROPERTY, has_applied, has_constraints
 from spark_dynamic.catalog import describe_query
 from spark_dynamic.config import RefreshMode
+from spark_dynamic.errors import WarehouseError
 from spark_dynamic.frontier.cut import Cut, Upstream, Waiting, is_same_commit
 from spark_dynamic.frontier.record import Pin, Record, StoredColumn, Verdict
 from spark_dynamic.names import TableName
@@ -37,6 +40,7 @@ from spark_dynamic.refresh.stored import Stored, find_stored
 from spark_dynamic.refresh.upkeep import Upkeep
 from spark_dynamic.refresh.validity import why_invalid
 from spark_dynamic.schedule.remembered import Remembered
+from spark_dynamic.sql.guard import explain
 from spark_dynamic.sql.pin import pinned
 from spark_dynamic.support import NONE, Reason, reason
 from spark_dynamic.warehouse import Warehouse
@@ -67,6 +71,8 @@ class Plan:
     slide: Slide | NetSlide | None = None
     # The storage in use does not have the constraints of the contract, or has others.
     changes_constraints: bool = False
+    # The tables that a text reads which is not pinned, as Spark tells them.
+    unpinned: Set[TableName] = frozenset()
 
     @property
     def state(self) -> dict[str, Any]:
@@ -209,7 +215,8 @@ def _cut(
 ) -> Cut | Waiting:
     now, decided = cycle.data_timestamp, request.decided_at
     if not verdict.passed:
-        return Cut(now, {}, {})
+        wrong = tuple(u.view for u in analysis.upstreams if u.records[:1] != u.trusted[:1])
+        return Waiting(wrong) if wrong else Cut(now, {}, {})
     if not is_pinned(analysis, verdict):
         # Part of it is read as it is now, which no older moment can be said to show.
         after, decided = now - _INSTANT, None
@@ -330,6 +337,10 @@ def as_full(plan: Plan, why: Reason, warehouse: Warehouse, action: str = "FULL")
 def _with_query(plan: Plan, warehouse: Warehouse) -> Plan:
     """Complete a plan that writes: the text to run, its columns, the table to write to."""
     query = plan.request.sql
+    if not plan.verdict.passed and not plan.request.leaves_no_state:
+        # If Spark refuses the text, the statement fails as well.
+        with suppress(WarehouseError):
+            plan = replace(plan, unpinned=explain(warehouse, query).relations)
     if plan.verdict.passed and plan.cut and plan.analysis.query:
         clock = plan.cut.data_timestamp if plan.verdict.at_clock else None
         query = pinned(plan.analysis.query, plan.cut.versions(), clock)

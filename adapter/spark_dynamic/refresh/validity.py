@@ -39,7 +39,8 @@ def why_invalid(
     then, now = effective(record.settings), effective(request.settings)
     if then != now:
         return reason("SETTINGS_CHANGED", _differences(then, now))
-    for pin in record.frontier:
+    # A text that is not pinned says of its sources only where they were.
+    for pin in record.frontier if record.verdict.passed else ():
         problem = _source_problem(pin, analysis, cycle, warehouse)
         if problem:
             return problem

@@ -82,3 +82,14 @@ def test_what_was_written_since_the_last_rebuild_is_not_read_at_an_older_moment(
     found = choose(rebuilt, mark, before, recorded(1, 10, "first"))
     assert isinstance(found, Cut)
     assert found.versions()[TableName("shop", "a__dyn")] == 1
+
+
+def test_a_text_that_is_not_pinned_waits_for_them_too() -> None:
+    shop = with_wrong_totals()
+
+    def read_differently(sql: str, text: str) -> str:
+        return text.replace("Project", "Project Distinct") if "VERSION AS OF" in sql else text
+
+    shop.spark.explain = read_differently
+    shop.models["plain"] = "select customer from shop.totals where total < 12345"
+    assert shop.run("plain") == {"plain": "WAITING/shop.totals"}
