@@ -65,6 +65,12 @@ class Catalog:
             self._histories[table] = known
             return known
 
+    def look_again(self, warehouse: Warehouse, table: TableName) -> list[Commit]:
+        """Return the newest commits as they are now, and not when they were first asked for."""
+        with self._lock(table):
+            self._histories.pop(table, None)
+            return self.history(warehouse, table)
+
     def tables(self, warehouse: Warehouse, schema: TableName) -> set[str]:
         """Return the names of all relations in a schema (that of the given name)."""
         key = schema.sibling("").sql

@@ -15,6 +15,9 @@ _UTC: Final = ("Z", "UTC", "GMT", "UT")
 
 EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 MICROSECOND: Final = timedelta(microseconds=1)
+# Clocks of machines that work together differ by no more than this; Kerberos allows as much. What
+# lies further ahead comes from a clock that is wrong.
+SKEW: Final = timedelta(minutes=5)
 
 
 def stamp(moment: datetime) -> str:

@@ -233,6 +233,10 @@ _REASONS = {
         "{detail} was built anew, with another table behind it.",
         "Keep the types of columns that are read elsewhere; else what reads them begins anew.",
     ),
+    "CLOCK_AHEAD": (
+        "The last refresh was dated {detail}, which is still to come.",
+        "Set the clock of the machine that ran it.",
+    ),
     "CHANGES_OUT_OF_ORDER": (
         "{detail} has a commit that belongs before changes of other tables which the window "
         "already shows, so its changes are put in order anew.",

@@ -32,6 +32,8 @@ events as (
 {%- if state_table %}
     select relation, state, refresh_action, data_timestamp, ended_at, error
     from {{ state_table }}
+    -- What ended later was dated by a clock that was ahead.
+    where ended_at <= current_timestamp() + interval 5 minutes
 {%- else %}
     select
         cast(null as string) as relation,

@@ -50,6 +50,16 @@ def generations(view: TableName, tables: Iterable[str]) -> list[int]:
     return sorted((int(rest.group(1) or 1) for rest in rests if rest), reverse=True)
 
 
+def generation_of(storage: TableName) -> tuple[TableName, int]:
+    """Return the view that a storage belongs to, and which generation it is.
+
+    >>> [generation_of(TableName("shop", name))[1] for name in ("a__dyn", "a__dyn_2")]
+    [1, 2]
+    """
+    name, _, rest = storage.name.rpartition(_SUFFIX)
+    return storage.sibling(name), int(rest.lstrip("_") or 1)
+
+
 def views_with_storage(tables: Iterable[str]) -> set[str]:
     """Return the names of which a generation exists among the tables of a schema.
 

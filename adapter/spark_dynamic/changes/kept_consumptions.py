@@ -74,10 +74,15 @@ def keep(warehouse: Warehouse, table: TableName, rows: list[Consumption]) -> Non
 def kept_consumption(
     warehouse: Warehouse, table: TableName, consumer: TableName
 ) -> Consumption | None:
-    """Return the newest consumption of a consumer that was written down."""
+    """Return the newest consumption of a consumer that was written down.
+
+    It is the one with the highest number, since the clock of a run may have been ahead; numbers
+    begin again where the table was made again, and that has another incarnation.
+    """
     select = (
-        f"SELECT record FROM {table.sql} WHERE consumer = {literal(str(consumer))} "
-        "ORDER BY data_timestamp DESC, consumption_number DESC LIMIT 1"
+        "SELECT max_by(record, consumption_number) AS record "
+        f"FROM {table.sql} WHERE consumer = {literal(str(consumer))} GROUP BY incarnation "
+        "ORDER BY min(data_timestamp) DESC, max(consumption_number) DESC LIMIT 1"
     )
     try:
         rows = warehouse.rows(select)

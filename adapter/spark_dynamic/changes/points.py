@@ -86,9 +86,18 @@ def _cut(
     warehouse: Warehouse,
     record: Record | None,
 ) -> Cut | Waiting:
-    """Choose the newest cut up to a moment."""
+    """Choose the newest cut up to a moment.
+
+    What was refreshed with a clock that was ahead has a later date, but is there by now.
+    """
+
+    def is_by_then(record: Record) -> bool:
+        at = record.data_timestamp
+        is_now = moment == cycle.data_timestamp
+        return at <= moment or (is_now and cycle.is_ahead(warehouse, at))
+
     by_then = [
-        replace(one, records=tuple(r for r in one.records if r.record.data_timestamp <= moment))
+        replace(one, records=tuple(r for r in one.trusted if is_by_then(r.record)))
         for one in upstreams
     ]
     if len(by_then) == 1 and not analysis.bases and by_then[0].records:
@@ -204,6 +213,12 @@ def _refreshed(view: TableName, read: ChangeRead, cycle: Cycle, warehouse: Wareh
             "POINT_NOT_KNOWN", f"The dynamic table {view} has no refresh yet, so it has no cut."
         )
     record = stored.tail.newest.record
+    if cycle.is_ahead(warehouse, record.data_timestamp):
+        raise EngineError(
+            "POINT_NOT_KNOWN",
+            f"The dynamic table {view} was last refreshed with a clock that was ahead, at "
+            f"{stamp(record.data_timestamp)}, so its cut has no place in time. Refresh it first.",
+        )
     return position_at(read, record.data_timestamp, cycle, warehouse, record)
 
 

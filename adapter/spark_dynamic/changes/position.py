@@ -1,9 +1,9 @@
 """Positions of streams: written down, compared, shown."""
 
 from collections.abc import Iterable
-from datetime import datetime
 from typing import Any
 
+from spark_dynamic.apply.storage import generation_of, is_storage_name
 from spark_dynamic.changes.read import Position
 from spark_dynamic.frontier.record import Pin, read_pin, write_pin
 
@@ -25,15 +25,25 @@ def is_behind(one: Position, other: Position) -> bool:
     if any(one[table].version < other[table].version for table in shared):
         return True
     # A dynamic table that was built anew has another storage, whose versions begin again.
-    newest, known = (
-        _newest(pin for table, pin in position.items() if table not in shared)
+    mine, others = (
+        [pin for table, pin in position.items() if table not in shared]
         for position in (one, other)
     )
-    return newest is not None and known is not None and newest < known
+    if not mine or not others:
+        return False
+    newest, known = (max(pin.committed_at for pin in pins) for pins in (mine, others))
+    # The clock that dated the other may have been ahead; a later generation is newer for certain.
+    return newest < known and not _is_later_generation(mine, others)
 
 
-def _newest(pins: Iterable[Pin]) -> datetime | None:
-    return max((pin.committed_at for pin in pins), default=None)
+def _is_later_generation(one: Iterable[Pin], other: Iterable[Pin]) -> bool:
+    """Tell whether all storages are later ones of the same dynamic tables."""
+    later, earlier = (
+        dict(generation_of(pin.table) for pin in pins if is_storage_name(pin.table))
+        for pins in (one, other)
+    )
+    is_comparable = later and later.keys() == earlier.keys()
+    return bool(is_comparable) and all(later[view] > earlier[view] for view in later)
 
 
 def shown_position(position: Position) -> str:

@@ -5,7 +5,7 @@ its own base tables too. If an upstream was not refreshed in this cycle, an olde
 all upstreams are valid serves; if there is none newer than its own, the model waits.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Set
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -25,6 +25,15 @@ class Upstream:
     storage: TableName
     records: tuple[Recorded, ...]
 
+    @property
+    def trusted(self) -> tuple[Recorded, ...]:
+        """The records without those of rows that were found to be wrong.
+
+        Since when they have been wrong is not known, so all since the last rebuild are left out.
+        """
+        wrong = {found.record.incarnation for found in self.records if found.record.is_wrong}
+        return tuple(found for found in self.records if found.record.incarnation not in wrong)
+
 
 @dataclass(frozen=True)
 class Cut:
@@ -35,6 +44,8 @@ class Cut:
     upstreams: Mapping[TableName, Recorded]
     # By when base tables are read, if that is before the data timestamp.
     pinned_by: datetime | None = None
+    # Tables that are read at a version which is not known.
+    unknown_sources: Set[TableName] = frozenset()
 
     def versions(self) -> dict[TableName, int]:
         """Return the version of each table as it stands in the query: base and storage tables."""
@@ -48,6 +59,12 @@ class Cut:
     def by_commit(self) -> bool:
         """Tell whether an upstream's contents depend on every commit of its sources."""
         return any(taken.record.by_commit for taken in self.upstreams.values())
+
+    def unknown_by(self, attempt: str) -> dict[str, str]:
+        """Return the tables that this cut does not tell the version of, and who read them."""
+        own = {str(table): attempt for table in self.unknown_sources}
+        above = [taken.record.unknown_sources for taken in self.upstreams.values()]
+        return {table: by for unknown in (*above, own) for table, by in unknown.items()}
 
     def clock_until(self) -> datetime | None:
         """Return until when the upstreams stay right as time goes by; None if only at the cut."""
@@ -85,9 +102,14 @@ def choose_cut(
         cut = None if is_fresh else _cut_at(decided, bases, upstreams, pin_at, same_rows, own)
         if cut is not None:
             return cut
-    late = tuple(u.view for u in upstreams if not _is_valid_at(u, now, pin_at, same_rows))
+    newest = {u.storage: u.trusted[0] for u in upstreams if u.trusted}
+    mixing = _mixing(newest, bases)
+    late = tuple(
+        u.view
+        for u in upstreams
+        if u.storage in mixing or not _is_valid_at(u, now, pin_at, same_rows)
+    )
     if not late:
-        newest = {u.storage: u.records[0] for u in upstreams}
         tables = {p.table for r in newest.values() for p in r.record.frontier} | set(bases)
         pins = {table: pin_at(table, now) for table in tables}
         return Cut(now, pins, newest)
@@ -103,11 +125,32 @@ def is_same_commit(one: Pin, other: Pin) -> bool:
     return (one.log, one.version) == (other.log, other.version)
 
 
+def _mixing(taken: Mapping[TableName, Recorded], bases: Iterable[TableName]) -> set[TableName]:
+    """Return the upstreams that cannot be read beside the others, or beside base tables.
+
+    They have read a table at a version that is not known, and something else reads it, too.
+    Several that have it from one and the same reading agree.
+    """
+    base_names = {str(table) for table in bases}
+    found: set[TableName] = set()
+    for storage, recorded in taken.items():
+        for table, attempt in recorded.record.unknown_sources.items():
+            others = (r.record for s, r in taken.items() if s != storage)
+            is_shared = any(
+                other.unknown_sources.get(table, attempt) != attempt
+                or any(str(pin.table) == table for pin in other.frontier)
+                for other in others
+            )
+            if is_shared or table in base_names:
+                found.add(storage)
+    return found
+
+
 def _is_valid_at(upstream: Upstream, moment: datetime, pin_at: PinAt, same_rows: SameRows) -> bool:
     """Tell whether an upstream's newest version is what its query gives at a moment's cut."""
-    if not upstream.records:
+    if not upstream.trusted:
         return False
-    record = upstream.records[0].record
+    record = upstream.trusted[0].record
     if not record.holds_at(moment):
         return False
     same = is_same_commit if record.by_commit else same_rows
@@ -122,7 +165,7 @@ def _older_moments(
     Of a moment after this cycle began, at which another one has refreshed an upstream meanwhile,
     this cycle cannot say what the base tables held.
     """
-    moments = {r.record.data_timestamp for u in upstreams for r in u.records}
+    moments = {r.record.data_timestamp for u in upstreams for r in u.trusted}
     return sorted((m for m in moments if m <= now and (after is None or m > after)), reverse=True)
 
 
@@ -140,10 +183,12 @@ def _cut_at(
         # A table was replaced since: which of its versions belongs to this moment?
         return None
     for upstream in upstreams:
-        found = next((r for r in upstream.records if r.record.data_timestamp <= moment), None)
+        found = next((r for r in upstream.trusted if r.record.data_timestamp <= moment), None)
         if found is None or not found.record.holds_at(moment):
             return None
         taken[upstream.storage] = found
+    if _mixing(taken, bases):
+        return None
     # The pins that were made for this very moment are the cut; the first one wins.
     made: dict[TableName, Pin] = {}
     pinned_by = moment

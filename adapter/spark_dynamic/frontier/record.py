@@ -89,6 +89,8 @@ class Record:
     # By when base tables were read, if that is before the data timestamp: it never goes back, so
     # it runs ahead of a clock that was put back, or of one that is slower than another.
     pinned_by: datetime | None = None
+    # Tables that were read at a version which is not known, and by which attempt.
+    unknown_sources: dict[str, str] = field(default_factory=dict)
     # Whether they depend on every commit of the sources: a change that was taken back is one, too.
     by_commit: bool = False
     fingerprint: str = ""
@@ -107,6 +109,11 @@ class Record:
     def pin_of(self, table: TableName) -> Pin | None:
         """Return the version of a base table that this refresh saw."""
         return next((pin for pin in self.frontier if pin.table == table), None)
+
+    @property
+    def is_wrong(self) -> bool:
+        """Tell whether the rows were found to be wrong, and have not been rebuilt since."""
+        return bool(self.distrusted) and self.distrusted == self.fingerprint
 
     def holds_at(self, moment: datetime) -> bool:
         """Tell whether the rows are right at a moment, as far as the clock goes."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from spark_dynamic.clock import from_micros, micros, read_stamp, stamp
+from spark_dynamic.clock import SKEW, from_micros, micros, read_stamp, stamp
 from spark_dynamic.frontier.own_tables import create_own_table
 from spark_dynamic.frontier.record import Pin, Recorded
 from spark_dynamic.frontier.settled import Settled
@@ -139,6 +139,32 @@ class KnownState:
     # The pins at versions that were committed after the moment of their cut, by that moment:
     # a node of the same invocation wrote the table, or a clock was ahead.
     later: LaterPins = field(default_factory=dict)
+    # The date of the newest commit of the state table, by the storage's clock.
+    written_at: datetime | None = field(default=None, compare=False)
+
+    def pinned_before(self, moment: datetime, key: tuple[str, str]) -> int:
+        """Return the highest version that was read for an earlier moment; -1 if times tell it."""
+        found = (pins[key] for at, pins in self.later.items() if at < moment and key in pins)
+        return max(found, default=-1)
+
+    def believed(self, now: datetime) -> "KnownState":
+        """Return what is known without moments that a clock which shows `now` has not reached.
+
+        They come from a run whose clock was ahead; versions and numbers are right all the same.
+        """
+        limit = now + SKEW
+        tables = {name: found.believed(now) for name, found in self.tables.items()}
+        newest = self.newest_timestamp
+        if newest and newest > limit:
+            left = (moment for found in tables.values() for moment in found.known.timestamps)
+            newest = max(left, default=None)
+        return replace(
+            self,
+            newest_timestamp=newest,
+            tables=tables,
+            lateness={at: late for at, late in self.lateness.items() if at <= limit},
+            later={at: pins for at, pins in self.later.items() if at <= limit},
+        )
 
 
 def create_state_table(table: TableName) -> str:
@@ -280,7 +306,7 @@ def read_state(commits: list[Commit]) -> KnownState:
         if body and reaches_to is None:
             reaches_to = body.get("read", -1)
         known = merge(known, replace(_read_summary(body), version=commit.version))
-    return known
+    return replace(known, written_at=commits[0].timestamp if commits else None)
 
 
 def _body(metadata: str) -> dict[str, Any]:

@@ -85,8 +85,8 @@ def analyse(request: Request, cycle: Cycle, warehouse: Warehouse) -> Analysis:
         relations.append(relation)
         if not relation.is_delta:
             others.append(table)
-        elif MODEL_PROPERTY in relation.properties and is_storage_name(table):
-            upstreams.append(_upstream(table, cycle, warehouse))
+        elif is_storage(relation):
+            upstreams.append(upstream_of(table, cycle, warehouse))
         else:
             bases.append(table)
     functions = [
@@ -106,7 +106,13 @@ def _hash(texts: list[str]) -> str:
     return hashlib.sha256("\x00".join(texts).encode()).hexdigest()
 
 
-def _upstream(storage: TableName, cycle: Cycle, warehouse: Warehouse) -> Upstream:
+def is_storage(relation: Relation) -> bool:
+    """Tell whether a table is what is behind a dynamic table."""
+    return MODEL_PROPERTY in relation.properties and is_storage_name(relation.name)
+
+
+def upstream_of(storage: TableName, cycle: Cycle, warehouse: Warehouse) -> Upstream:
+    """Return a dynamic table that is read, with its newest records."""
     view = storage.sibling(storage.name.rpartition("__dyn")[0])
     commits = cycle.catalog.history(warehouse, storage)
     found = records(commits)

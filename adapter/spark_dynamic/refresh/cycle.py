@@ -7,6 +7,8 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from spark_dynamic.catalog import Catalog
+from spark_dynamic.clock import SKEW, stamp
+from spark_dynamic.duration import format_duration
 from spark_dynamic.errors import EngineError
 from spark_dynamic.frontier.compare import (
     history_says,
@@ -31,9 +33,10 @@ class Cycle:
     def __init__(self, invocation: str, now: datetime, known: KnownState) -> None:
         self.id = str(uuid.uuid4())
         self.invocation = invocation
-        self.known = known
+        self.known = known.believed(now)
         self.catalog = Catalog()
-        later = known.newest_timestamp + _NEVER_BACK if known.newest_timestamp else now
+        newest = self.known.newest_timestamp
+        later = newest + _NEVER_BACK if newest else now
         self.data_timestamp = max(now, later)
         # Of a moment that is still to come, nobody knows what will be committed by then.
         self._opened_at = now
@@ -44,6 +47,8 @@ class Cycle:
         self._same: dict[tuple[TableName, int, int], bool] = {}
         self._rows: dict[tuple[TableName, int], int] = {}
         self._written: dict[TableName, datetime] = {}
+        self._warnings = _about_data_timestamps(known, self.known, now)
+        self._told_of: set[TableName] = set()
         self._locks: dict[TableName, threading.RLock] = {}
         self._guard = threading.Lock()
 
@@ -60,6 +65,16 @@ class Cycle:
             for one in [key for key in list(self._rows) if key[0] == table]:
                 del self._rows[one]
         self.catalog.forget(table)
+
+    def note_read(self, pin: Pin) -> None:
+        """Pin a table where a text has read it that cannot be pinned, if that is further on.
+
+        As with what was written: whoever looked before keeps its pin in its record.
+        """
+        with self._lock(pin.table):
+            made = self._pins.get((pin.table, self.data_timestamp))
+            if made is None or made.log != pin.log or made.version < pin.version:
+                self._pins[pin.table, self.data_timestamp] = pin
 
     def has_written(self, table: TableName) -> bool:
         """Tell whether a node of this invocation wrote a table, or made a view."""
@@ -104,25 +119,41 @@ class Cycle:
         relation = self.catalog.relation(warehouse, table)
         if relation is None:
             raise EngineError("SOURCE_MISSING", f"The table {table} does not exist.")
+        key = (str(table), relation.location)
+        self._tell_of_the_future(warehouse, table)
         if moment < self.data_timestamp:
-            made = self.known.later.get(moment, {}).get((str(table), relation.location))
+            made = self.known.later.get(moment, {}).get(key)
             before = None if made is None else self.commit_at(warehouse, table, made)
-            commit = before or self._newest_by(warehouse, table, moment)
+            at_least = self.known.pinned_before(moment, key)
+            commit = before or self._newest_by(warehouse, table, moment, at_least)
         elif table in self._written:
             # The storage's clock may run ahead of ours; what the node left is the newest.
             commit = self.catalog.history(warehouse, table)[0]
         else:
-            at_least = self.known.pins.get((str(table), relation.location), -1)
-            commit = self._newest_by(warehouse, table, self._opened_at, at_least)
+            at_least = self.known.pins.get(key, -1)
+            # What has been read was committed by now, whatever its date.
+            reached = self.reached(warehouse)
+            commit = self._newest_by(warehouse, table, self._opened_at, at_least, reached)
         return Pin(table, relation.location, commit.version, commit.timestamp)
 
     def _newest_by(
-        self, warehouse: Warehouse, table: TableName, limit: datetime, at_least: int = -1
+        self,
+        warehouse: Warehouse,
+        table: TableName,
+        limit: datetime,
+        at_least: int = -1,
+        reached: datetime | None = None,
     ) -> Commit:
+        """Return the newest commit by a limit, the version `at_least`, or one of the future.
+
+        The last is one that is dated after what any clock has `reached`.
+        """
         commits = self.catalog.history(warehouse, table)
         while commits:
             for commit in commits:
                 if commit.timestamp <= limit or commit.version == at_least:
+                    return commit
+                if reached is not None and commit.timestamp > reached:
                     return commit
             if commits[-1].version == 0:
                 break
@@ -132,6 +163,49 @@ class Cycle:
                 break
             commits = longer
         raise EngineError("SOURCE_MISSING", f"{table} has no version as old as {limit}.")
+
+    def reached(self, warehouse: Warehouse) -> datetime:
+        """Return the latest moment that a clock which is not wrong may show by now."""
+        return max(warehouse.now(), self._opened_at) + SKEW
+
+    def is_ahead(self, warehouse: Warehouse, moment: datetime) -> bool:
+        """Tell whether a moment is still to come, so that the clock it is from was wrong."""
+        return moment > self.reached(warehouse)
+
+    def undisputed_now(self, committed_at: datetime | None = None) -> datetime | None:
+        """Return a moment that this machine's clock and the storage's have both reached.
+
+        What is too old is removed for good, so it is not measured by a clock that may be ahead of
+        the one that dated it. The newest commits show how far that one has come: that of the state
+        table, and another one if it is given. None if there is none.
+        """
+        commits = [moment for moment in (self.known.written_at, committed_at) if moment]
+        return min(self.data_timestamp, max(commits)) if commits else None
+
+    def _tell_of_the_future(self, warehouse: Warehouse, table: TableName) -> None:
+        """Warn, once for each table, that its newest commits are dated ahead of now."""
+        newest = self.catalog.history(warehouse, table)[:1]
+        if table in self._told_of or not newest:
+            return
+        [commit], now = newest, warehouse.now()
+        if not self.is_ahead(warehouse, commit.timestamp):
+            return
+        ahead = format_duration(commit.timestamp - now)
+        with self._guard:
+            self._told_of.add(table)
+            self._warnings.append(
+                f"{table} has commits from the future: version {commit.version} is dated "
+                f"{stamp(commit.timestamp)}, {ahead} ahead of this machine's clock. Refreshes at "
+                "the time of the run read its newest version; older cuts, and points in time that "
+                "are given by date, cannot tell when it was committed and read what was there "
+                "before. Set the clock of the machine that writes it, or of this one."
+            )
+
+    def take_warnings(self) -> list[str]:
+        """Return what the user has to hear of the clocks, each once."""
+        with self._guard:
+            found, self._warnings = self._warnings, []
+        return found
 
     def same_rows(self, warehouse: Warehouse, old: Pin, new: Pin) -> bool:
         """Tell whether a source holds the same rows at two pins of one log."""
@@ -203,3 +277,16 @@ class Cycle:
     def _lock(self, table: TableName) -> threading.RLock:
         with self._guard:
             return self._locks.setdefault(table, threading.RLock())
+
+
+def _about_data_timestamps(known: KnownState, believed: KnownState, now: datetime) -> list[str]:
+    """Return what the user has to hear if data timestamps are not believed."""
+    newest = known.newest_timestamp
+    if newest is None or newest == believed.newest_timestamp:
+        return []
+    return [
+        f"The newest data timestamp is {stamp(newest)}, {format_duration(newest - now)} ahead of "
+        "this machine's clock, so the clock of another run or of this one is wrong. Data "
+        "timestamps from the future do not count: tables that have no other are due, and are "
+        "dated by this clock."
+    ]

@@ -58,9 +58,10 @@ def left_directories(
         place = (root or places[view.schema]).rstrip("/")
         names = set(_free_names(view, cycle.catalog.tables(warehouse, view)))
         wanted.setdefault(place, set()).update(name for name in names if PLAIN.fullmatch(name))
-    oldest = cycle.data_timestamp - _GRACE
+    now = cycle.undisputed_now()
     for place, names in sorted(wanted.items()):
-        if PLAIN.fullmatch(place):
+        if now is not None and PLAIN.fullmatch(place):
+            oldest = now - _GRACE
             yield from _left_in(place, sorted(names), oldest, warehouse)
 
 

@@ -60,6 +60,7 @@ def new_record(plan: Plan, cycle: Cycle, attempt: str) -> Record:
         clock=clock,
         clock_until=until,
         pinned_by=cut.pinned_by,
+        unknown_sources=cut.unknown_by(attempt),
         by_commit=(plan.slide is not None and plan.slide.by_commit) or cut.by_commit(),
         fingerprint=found or (before.fingerprint if keeps and before else ""),
         state=plan.state,

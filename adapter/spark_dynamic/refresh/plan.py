@@ -1,5 +1,7 @@
 """The plan of one refresh: everything is asked, nothing is written."""
 
+from collections.abc import Set
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
@@ -17,6 +19,7 @@ from spark_dynamic.apply.storage import (
 from spark_dynamic.apply.view import CONFIG_PROPERTY, has_applied, has_constraints
 from spark_dynamic.catalog import describe_query
 from spark_dynamic.config import RefreshMode
+from spark_dynamic.errors import WarehouseError
 from spark_dynamic.frontier.cut import Cut, Upstream, Waiting, is_same_commit
 from spark_dynamic.frontier.record import Pin, Record, StoredColumn, Verdict
 from spark_dynamic.names import TableName
@@ -38,6 +41,7 @@ from spark_dynamic.refresh.stored import Stored, find_stored
 from spark_dynamic.refresh.upkeep import Upkeep
 from spark_dynamic.refresh.validity import why_invalid
 from spark_dynamic.schedule.remembered import Remembered
+from spark_dynamic.sql.guard import explain
 from spark_dynamic.sql.pin import pinned
 from spark_dynamic.support import NONE, Reason, reason
 from spark_dynamic.warehouse import Warehouse
@@ -70,6 +74,8 @@ class Plan:
     slide: Slide | NetSlide | None = None
     # The storage in use does not have the constraints of the contract, or has others.
     changes_constraints: bool = False
+    # The tables that a text reads which is not pinned, as Spark tells them.
+    unpinned: Set[TableName] = frozenset()
 
     @property
     def state(self) -> dict[str, Any]:
@@ -159,6 +165,9 @@ def _plan(request: Request, cycle: Cycle, warehouse: Warehouse, failed: str = ""
         invalid = why_invalid(request, stored, analysis, upkeep.is_cosmetic, cycle, warehouse)
     config_changes = config_changes_since(record, request)
     after = record.data_timestamp if record else None
+    if after and cycle.is_ahead(warehouse, after):
+        # When it was really made is not known: only the cut of now is newer for certain.
+        after = cycle.data_timestamp
     if after and (invalid or config_changes or request.full_refresh):
         # A rebuild at the table's own cut is right, too.
         after -= _INSTANT
@@ -240,7 +249,8 @@ def _cut(
 ) -> Cut | Waiting:
     now, decided = cycle.data_timestamp, request.decided_at
     if not verdict.passed:
-        return Cut(now, {}, {})
+        wrong = tuple(u.view for u in analysis.upstreams if u.records[:1] != u.trusted[:1])
+        return Waiting(wrong) if wrong else Cut(now, {}, {})
     if not is_pinned(analysis, verdict):
         # Part of it is read as it is now, which no older moment can be said to show.
         after, decided = now - _INSTANT, None
@@ -278,7 +288,8 @@ def is_covered(
     Where a later run has taken the upstreams further, there is no cut for this one any more.
     """
     if record is None or isinstance(cut, Waiting):
-        return record is not None and record.data_timestamp > cycle.data_timestamp
+        moment = record.data_timestamp if record else cycle.data_timestamp
+        return moment > cycle.data_timestamp and not cycle.is_ahead(warehouse, moment)
     return any(
         cut.pins[pin.table].log == pin.log
         and cut.pins[pin.table].version < pin.version
@@ -333,9 +344,11 @@ def has_moved(
 
     Base tables may have changed without anything of it reaching this table; its readers could
     then not see from the old record that its contents are still right. And nothing may age out:
-    neither the record nor a version that it names.
+    neither the record nor a version that it names; a data timestamp of the future would hide it.
     """
     if not record.holds_at(cut.data_timestamp):
+        return True
+    if cycle.is_ahead(warehouse, record.data_timestamp):
         return True
     if cut.data_timestamp > kept_until(record, cut, retention, cycle, warehouse):
         return True
@@ -358,6 +371,10 @@ def as_full(plan: Plan, why: Reason, warehouse: Warehouse, action: str = "FULL")
 def _with_query(plan: Plan, warehouse: Warehouse) -> Plan:
     """Complete a plan that writes: the text to run, its columns, the table to write to."""
     query = plan.request.sql
+    if not plan.verdict.passed and not plan.request.leaves_no_state:
+        # If Spark refuses the text, the statement fails as well.
+        with suppress(WarehouseError):
+            plan = replace(plan, unpinned=explain(warehouse, query).relations)
     if plan.verdict.passed and plan.cut and plan.analysis.query:
         clock = plan.cut.data_timestamp if plan.verdict.at_clock else None
         query = pinned(plan.analysis.query, plan.cut.versions(), clock)

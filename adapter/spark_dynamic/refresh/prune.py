@@ -3,7 +3,7 @@
 import re
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Final
 
 from spark_dynamic.apply.storage import generations, is_storage_name, storage_name
@@ -43,10 +43,18 @@ def useless_generations(
     retention: timedelta,
     cycle: Cycle,
     warehouse: Warehouse,
-    untouched_since: datetime | None = None,
+    grace: timedelta | None = None,
 ) -> Iterator[Left]:
-    """Yield the generations that nobody can need: without a record, or beyond the retention."""
-    oldest = cycle.data_timestamp - retention
+    """Yield the generations that nobody can need: without a record, or beyond the retention.
+
+    Those without a record may have a time of `grace`, in which a build could still go on.
+    """
+    stored = find_stored(view, cycle, warehouse)
+    newest = stored.tail.newest if stored else None
+    now = cycle.undisputed_now(newest.commit.timestamp if newest else None)
+    if now is None:
+        return
+    oldest, untouched_since = now - retention, None if grace is None else now - grace
     for number in numbers:
         table = storage_name(view, number)
         relation = cycle.catalog.relation(warehouse, table)
@@ -74,8 +82,7 @@ def old_generations(
         if shown is not None and shown.view is not None and MODEL_PROPERTY in shown.properties:
             in_use.add(storage_behind(shown, one))
         others = [n for n in stored.all_generations if storage_name(one, n) not in in_use]
-        since = cycle.data_timestamp - _GRACE
-        yield from useless_generations(one, others, retention, cycle, warehouse, since)
+        yield from useless_generations(one, others, retention, cycle, warehouse, _GRACE)
 
 
 def without_model(

@@ -15,7 +15,6 @@ from spark_dynamic.apply.storage import (
     select_for_storage,
     write_nothing,
 )
-from spark_dynamic.changes.interval import Kind
 from spark_dynamic.config import RefreshMode
 from spark_dynamic.errors import EngineError, WarehouseError
 from spark_dynamic.frontier.history import changes_rows, records
@@ -34,6 +33,7 @@ from spark_dynamic.refresh.request import Request
 from spark_dynamic.refresh.row_counts import previous_rows, visible_rows
 from spark_dynamic.refresh.self_check import what_differs
 from spark_dynamic.refresh.show import show
+from spark_dynamic.refresh.unpinned import as_read_now, check_reading
 from spark_dynamic.refresh.work import work_of
 from spark_dynamic.settings import holding
 from spark_dynamic.support import NONE, NotIncremental, reason
@@ -109,6 +109,8 @@ def run_plan(
     for _ in range(_ATTEMPTS):
         with reported_violation(plan.request.view):
             if _attempt(outcome, cycle, recording):
+                if outcome.recorded is not None:
+                    check_reading(outcome.plan, outcome.recorded, cycle, recording)
                 show(outcome.plan, cycle, recording)
                 return outcome
         for name in (outcome.plan.storage, outcome.plan.request.view):
@@ -347,7 +349,7 @@ def _commit(statement: str, plan: Plan, cycle: Cycle, warehouse: Warehouse, atte
         with carrying(warehouse, empty_run_mark()):
             warehouse.execute(statement)
         return
-    record = new_record(plan, cycle, attempt)
+    record = new_record(as_read_now(plan, cycle, warehouse), cycle, attempt)
     application = record.incarnation
     if plan.record is not None and not plan.builds_generation:
         application = plan.record.incarnation

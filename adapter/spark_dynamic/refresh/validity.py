@@ -31,7 +31,7 @@ def why_invalid(
     if tail.problem or tail.newest is None:
         return reason(tail.problem, tail.detail)
     record = tail.newest.record
-    if record.distrusted and record.distrusted == record.fingerprint:
+    if record.is_wrong:
         found = record.reason.removeprefix("SELF_CHECK_FAILED: ")
         return replace(reason("SELF_CHECK_FAILED"), sentence=found)
     if record.text_hash != analysis.text_hash and not is_cosmetic(record):
@@ -39,7 +39,8 @@ def why_invalid(
     then, now = effective(record.settings), effective(request.settings)
     if then != now:
         return reason("SETTINGS_CHANGED", _differences(then, now))
-    for pin in record.frontier:
+    # A text that is not pinned says of its sources only where they were.
+    for pin in record.frontier if record.verdict.passed else ():
         problem = _source_problem(pin, analysis, cycle, warehouse)
         if problem:
             return problem

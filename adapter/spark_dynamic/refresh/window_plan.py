@@ -11,7 +11,7 @@ from spark_dynamic.changes.upstream_keys import recorded_keys, with_upstream_key
 from spark_dynamic.changes.window import Window
 from spark_dynamic.changes.window_log import WindowLog
 from spark_dynamic.changes.window_net import WindowNet
-from spark_dynamic.clock import from_micros
+from spark_dynamic.clock import from_micros, stamp
 from spark_dynamic.errors import EngineError
 from spark_dynamic.frontier.cut import Cut
 from spark_dynamic.frontier.record import Record
@@ -66,9 +66,14 @@ def _plan(request: Request, cut: Cut, cycle: Cycle, warehouse: Warehouse) -> Pla
     if record is not None and recorded_keys(record) != window.read.upstream_keys:
         invalid = invalid or reason("ROW_KEYS_CHANGED", _both(record, window))
     slide, changed = kept.unmoved(), tuple[str, ...]()
-    is_behind = record is not None and (
-        cut.data_timestamp < record.data_timestamp or is_covered(cut, record, cycle, warehouse)
-    )
+    is_behind = False
+    if record is not None:
+        is_ahead = cycle.is_ahead(warehouse, record.data_timestamp)
+        if is_ahead:
+            # Changes have left it that are not too old yet.
+            invalid = invalid or reason("CLOCK_AHEAD", stamp(record.data_timestamp))
+        is_behind = cut.data_timestamp < record.data_timestamp and not is_ahead
+        is_behind = is_behind or is_covered(cut, record, cycle, warehouse)
     is_kept = not (invalid or config_changes or request.full_refresh or is_behind)
     if record is not None and stored is not None and is_kept:
         try:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Final
 
+from spark_dynamic.clock import EPOCH
 from spark_dynamic.schedule.waits import Waits, longest_wait, noted_wait
 
 # One slow refresh is remembered for so many others.
@@ -104,6 +105,21 @@ class Known:
     def expected_wait(self) -> timedelta:
         """How long the next refresh may wait in its run: as long as the last ones did."""
         return longest_wait(self.waits)
+
+    def by(self, limit: datetime) -> "Known":
+        """Return what is known without moments after a limit, which no clock has reached yet.
+
+        Older data timestamps stay: what a table holds is as new as these, or newer. A table that
+        has no others is due.
+        """
+        timestamps = tuple(moment for moment in self.timestamps if moment <= limit)
+        waited_at, seen_at = self.waited_at, self.seen_at
+        if waited_at and waited_at > limit:
+            waited_at = None
+        if (seen_at and seen_at > limit) or (self.timestamps and not timestamps):
+            # The first grid point after that has come, so that a new table is built now.
+            seen_at = EPOCH
+        return replace(self, timestamps=timestamps, waited_at=waited_at, seen_at=seen_at)
 
 
 def noted(known: Known, refresh: Refresh) -> Known:

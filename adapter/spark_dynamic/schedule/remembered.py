@@ -10,7 +10,7 @@ from dataclasses import dataclass, fields, replace
 from datetime import datetime, timedelta
 from typing import Any, Final
 
-from spark_dynamic.clock import EPOCH, MICROSECOND, from_micros, micros
+from spark_dynamic.clock import EPOCH, MICROSECOND, SKEW, from_micros, micros
 from spark_dynamic.frontier.settled import Settled, read_settled, write_settled
 from spark_dynamic.schedule.known import Known, Refresh, noted
 from spark_dynamic.schedule.suspension import resumed, suspended
@@ -68,6 +68,18 @@ class Remembered:
             # Whoever edits a model that fails has done something about it.
             known = replace(known, errors_in_a_row=0)
         return known
+
+    def believed(self, now: datetime) -> "Remembered":
+        """Return what of this a clock that shows `now` has reached."""
+        known = self.known.by(now + SKEW)
+        return replace(
+            self,
+            known=known,
+            noted_at=min(self.noted_at, now) if self.noted_at else None,
+            switched_at=min(self.switched_at, now) if self.switched_at else None,
+            # Until when it stays right was told by the same clock.
+            settled=self.settled if known.timestamps == self.known.timestamps else None,
+        )
 
 
 def remember(tables: Mapping[str, Remembered], events: Iterable[Event]) -> dict[str, Remembered]:

@@ -1,13 +1,15 @@
 """What killed builds leave is found by Spark's own listing, and removed by its file system."""
 
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from spark_shop import SparkShop
 from spark_warehouse import SparkWarehouse
 
 from dbt.adapters.spark_dynamic.connections import SessionHandle, SparkDynamicCredentials
+from spark_dynamic.frontier.state import KnownState
 from spark_dynamic.names import TableName
+from spark_dynamic.refresh.cycle import Cycle
 from spark_dynamic.refresh.left_directories import left_directories
 
 
@@ -24,7 +26,11 @@ def test_directories_without_a_table_are_found_and_removed(shop: SparkShop) -> N
     view, warehouse = TableName(shop.schema, "m"), SparkWarehouse(shop.session)
     assert list(left_directories({view: ""}, shop.cycle(), warehouse)) == []
 
-    cycle = shop.cycle(after=timedelta(days=2))
+    # The clock of this machine alone does not make them old: the storage's has to agree.
+    later = timedelta(days=2)
+    assert list(left_directories({view: ""}, shop.cycle(after=later), warehouse)) == []
+    now = datetime.now(UTC) + later
+    cycle = Cycle("invocation", now, KnownState(written_at=now))
     for root in ("", location, f"{folder}/"):
         found = list(left_directories({view: root}, cycle, warehouse))
         assert {Path(left.path).name: left.has_commits for left in found} == {

@@ -186,3 +186,28 @@ def test_floating_point_numbers_are_compared_in_pairs(shop: SparkShop) -> None:
     many = "SELECT id AS k, id + 1e-12D AS x, float(1) AS y FROM range(1, 30000)"
     found = shop.session.sql(comparison.query(many, many.replace("1e-12D", "0D"))).collect()
     assert found == []
+
+
+def test_what_reads_wrong_rows_waits_until_they_are_rebuilt(
+    shop: SparkShop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(self_check, "FIRST", 2)
+    shop.table("t", "a int, b int", "(1, 1)")
+    shop.model("m", "select a, sum(b) as total from t group by a")
+    shop.model("reader", "select a, total from m where total > 0")
+    shop.check("m", "FULL")
+    shop.check("reader", "FULL")
+    shop.run("INSERT INTO t VALUES (1, 5), (1, 6)")
+    right = Groups.changes
+    with monkeypatch.context() as broken:
+        broken.setattr(
+            Groups,
+            "changes",
+            lambda self, rows, only: right(self, rows, only).replace("sum(", "max("),
+        )
+        with pytest.raises(EngineError, match="SELF_CHECK_FAILED"):
+            shop.refresh("m", full_refresh_forbidden=True)
+    assert shop.action("reader") == "WAITING"
+    shop.check("m", "REINITIALIZE")
+    assert shop.action("reader") != "WAITING"
+    assert shop.difference("reader") == []

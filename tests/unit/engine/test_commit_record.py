@@ -46,6 +46,7 @@ def full_record() -> Record:
         clock=minute(3),
         clock_until=minute(4),
         pinned_by=minute(2),
+        unknown_sources={"shop.orders": "attempt"},
         by_commit=True,
         fingerprint="f",
         state={"kind": "rows"},

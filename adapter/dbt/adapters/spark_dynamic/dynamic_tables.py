@@ -171,6 +171,7 @@ class DynamicTables:
                 plan, cycle, warehouse, statements=planned.statements, prepared=prepared
             )
         planned.outcome = outcome
+        planned.noted += cycle.take_warnings()
         _, schedule = self._open(warehouse)
         marks, times = schedule.marks_of(plan.request), (planned.started_at, warehouse.now())
         settled = settle(outcome, cycle, planned.began, warehouse)
@@ -302,8 +303,15 @@ class DynamicTables:
             cycle, self._cycle = self._cycle, None
             schedule, self._schedule = self._schedule, None
             self._written.clear()
-        if cycle is None or not cycle.events:
+        if cycle is None:
             return
+        if cycle.events:
+            self._write_state(cycle, schedule)
+        # Those that no refresh has told.
+        for text in cycle.take_warnings():
+            self._adapter.warn(text)
+
+    def _write_state(self, cycle: Cycle, schedule: RunSchedule | None) -> None:
         try:
             late = schedule.lateness if schedule else {}
             self.state.write(DbtWarehouse(self._adapter), cycle, late)
@@ -325,7 +333,7 @@ class DynamicTables:
                 asked = asks(project) if asks else asked_for(self._adapter, project)
                 listed = listed_relations(self._adapter, project, cycle.catalog, warehouse)
                 moment = cycle.data_timestamp
-                self._schedule = RunSchedule(project, known, moment, asked, listed)
+                self._schedule = RunSchedule(project, cycle.known, moment, asked, listed)
                 self._cycle = cycle
             return self._cycle, self._schedule
 
