@@ -23,10 +23,9 @@ from spark_dynamic.refresh.plan import (
     Plan,
     changes_in_place,
     config_changes_since,
-    has_moved,
-    is_covered,
     with_query,
 )
+from spark_dynamic.refresh.record_moves import has_moved, is_covered
 from spark_dynamic.refresh.request import Request
 from spark_dynamic.refresh.stored import Stored, find_stored
 from spark_dynamic.refresh.validity import why_invalid
