@@ -19,7 +19,6 @@ from spark_dynamic.apply.storage import (
 from spark_dynamic.apply.view import CONFIG_PROPERTY, has_applied, has_constraints
 from spark_dynamic.catalog import describe_query
 from spark_dynamic.config import RefreshMode
-from spark_dynamic.errors import WarehouseError
 from spark_dynamic.frontier.cut import Cut, Waiting
 from spark_dynamic.frontier.record import Record, StoredColumn, Verdict
 from spark_dynamic.names import TableName
@@ -291,8 +290,8 @@ def _with_query(plan: Plan, warehouse: Warehouse) -> Plan:
     """Complete a plan that writes: the text to run, its columns, the table to write to."""
     query = plan.request.sql
     if not plan.verdict.passed and not plan.request.leaves_no_state:
-        # If Spark refuses the text, the statement fails as well.
-        with suppress(WarehouseError):
+        # If Spark refuses the text, the statement fails as well; a fault of ours must not.
+        with suppress(Exception):
             plan = replace(plan, unpinned=explain(warehouse, query).relations)
     if plan.verdict.passed and plan.cut and plan.analysis.query:
         clock = plan.cut.data_timestamp if plan.verdict.at_clock else None

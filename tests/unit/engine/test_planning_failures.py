@@ -122,8 +122,9 @@ def test_a_text_that_nothing_could_be_read_from_runs_as_it_is(
     planted = Planted(monkeypatch, analyse, "resolve", error)
     assert shop.run() == {"copy": "FULL/PLANNING_FAILED"}
     record = shop.record("copy")
-    # No cut is claimed, and no verdict kept.
-    assert record.frontier == () and record.clock == record.data_timestamp
+    # It is right at its own moment only, read where Spark says; no verdict is kept.
+    assert [str(pin.table) for pin in record.frontier] == ["shop.orders"]
+    assert record.clock == record.data_timestamp and record.clock_until is None
     assert record.verdict.key == "" and record.fingerprint == "" and record.state == {}
     assert shop.run() == {"copy": "FULL/PLANNING_FAILED"}
     planted.is_there = False
@@ -198,7 +199,8 @@ def test_even_if_the_text_cannot_be_pinned_then(
     Planted(monkeypatch, plan, "pinned", MemoryError)
     [said] = shop.run().values()
     assert said.endswith("/PLANNING_FAILED")
-    assert shop.is_right("copy") and shop.record("copy").frontier == ()
+    record = shop.record("copy")
+    assert shop.is_right("copy") and record.clock == record.data_timestamp
 
 
 def test_mode_incremental_says_what_failed_then_and_writes_nothing(
