@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from spark_dynamic.errors import WarehouseError
@@ -85,6 +85,9 @@ class DeltaTable:
         metrics: Mapping[str, str] | None = None,
     ) -> None:
         version = self.version + 1 if self.commits else 0
+        if self.commits:
+            # Delta dates no commit before the one before it, whatever the clock says.
+            at = max(at, self.commits[-1].timestamp + timedelta(milliseconds=1))
         if APPLICATION in settings:
             self.transactions[settings[APPLICATION]] = int(settings[TRANSACTION])
         self.snapshots[version] = snapshot

@@ -2,6 +2,7 @@
 
 import random
 from dataclasses import dataclass, field
+from datetime import timedelta
 
 import pytest
 from fake_delta import DeltaTable
@@ -10,6 +11,7 @@ from fake_warehouse import FakeWarehouse, Killed, OtherTable
 from fuzz.commit_mutants import COMMIT_MUTANTS
 from fuzz.mutants import Mutant, planted
 
+from spark_dynamic.clock import SKEW
 from spark_dynamic.errors import EngineError
 from spark_dynamic.frontier.history import records
 from spark_dynamic.frontier.record import Record
@@ -64,7 +66,13 @@ class Day:
         return (number, self.chance.choice((10, 20, 30)), self.chance.randrange(1, 9))
 
     def something_happens(self) -> None:
-        """Let people write to sources, change definitions, and meddle."""
+        """Let people write to sources, change definitions, and meddle; clocks may be ahead."""
+        spark, ahead = self.shop.spark, self.ahead()
+        spark.clock += ahead
+        self._happens()
+        spark.clock -= ahead
+
+    def _happens(self) -> None:
         spark, chance = self.shop.spark, self.chance
         table = chance.choice(("shop.orders", "shop.customers"))
         write = spark.write(table)
@@ -110,8 +118,25 @@ class Day:
             spark.drop(str(table.name))
             spark.entries.pop(table.name.sibling(table.name.name.split("__dyn")[0]), None)
 
+    def ahead(self) -> timedelta:
+        """Return how far a clock is ahead: mostly not at all, else by minutes or days."""
+        if self.chance.random() >= 0.15:
+            return timedelta()
+        return timedelta(days=self.chance.choice((0.002, 1, 40)))
+
     def run(self, names: list[str]) -> dict[str, str]:
-        """Refresh models in one cycle, perhaps killed; note what each refresh was made of."""
+        """Refresh models in one cycle, perhaps killed, perhaps with a clock that is ahead.
+
+        Note what each refresh was made of.
+        """
+        spark, ahead = self.shop.spark, self.ahead()
+        spark.clock += ahead
+        try:
+            return self._run(names)
+        finally:
+            spark.clock -= ahead
+
+    def _run(self, names: list[str]) -> dict[str, str]:
         shop = self.shop
         cycle, session = shop.open_cycle(), FakeWarehouse(shop.spark)
         if self.chance.random() < 0.3:
@@ -193,6 +218,8 @@ def check(seed: int, steps: int = 12) -> None:
             if action not in ("WAITING", "COVERED"):
                 assert day.is_as_recorded(name), (seed, step, name, action)
     day.chance.random = lambda: 1.0  # type: ignore[method-assign]
+    # Rows of writers whose clocks are ahead by minutes are late by as much.
+    day.shop.spark.tick(SKEW.total_seconds())
     day.run(everything)
     last = day.run(everything)
     assert {name: day.shop.is_right(name) for name in everything} == dict.fromkeys(
