@@ -7,10 +7,11 @@ from collections.abc import Iterable
 from typing import Final
 
 from spark_dynamic.changes.consumption import Consumption, read_consumption, write_consumption
+from spark_dynamic.conflicts import despite_conflicts
 from spark_dynamic.errors import WarehouseError
-from spark_dynamic.frontier.own_tables import append_to, create_own_table
+from spark_dynamic.frontier.own_tables import append_to, create_own_table, make
 from spark_dynamic.literals import literal
-from spark_dynamic.names import TableName, quote
+from spark_dynamic.names import TableName
 from spark_dynamic.warehouse import Warehouse
 
 CONSUMPTIONS_TABLE: Final = "changes_stream_consumptions"
@@ -66,9 +67,8 @@ def keep(warehouse: Warehouse, table: TableName, rows: list[Consumption]) -> Non
     except WarehouseError as error:
         if not error.misses_table:
             raise
-        warehouse.execute(f"CREATE SCHEMA IF NOT EXISTS {quote(table.schema)}")
-        warehouse.execute(create_consumptions_table(table))
-        warehouse.execute(append)
+        make(warehouse, table, create_consumptions_table(table))
+        despite_conflicts(lambda: warehouse.execute(append))
 
 
 def kept_consumption(

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from spark_dynamic.catalog import describe_relation
+from spark_dynamic.conflicts import despite_conflicts
 from spark_dynamic.errors import WarehouseError
 from spark_dynamic.names import TableName, quote
 from spark_dynamic.warehouse import Warehouse
@@ -22,12 +23,22 @@ def create_own_table(table: TableName, columns: Mapping[str, str]) -> str:
     )
 
 
+def make(warehouse: Warehouse, table: TableName, create: str) -> None:
+    """Make a table and its schema, which another run may be making at the same moment."""
+
+    def run() -> None:
+        warehouse.execute(f"CREATE SCHEMA IF NOT EXISTS {quote(table.schema)}")
+        warehouse.execute(create)
+
+    despite_conflicts(run)
+
+
 def append_to(
     warehouse: Warehouse, table: TableName, columns: Mapping[str, str], append: Callable[[], None]
 ) -> None:
     """Append; if that fails because columns are missing, add them and append again."""
     try:
-        append()
+        despite_conflicts(append)
     except WarehouseError:
         known = describe_relation(warehouse, table)
         names = {column.name for column in known.columns} if known else set(columns)

@@ -13,9 +13,7 @@
     {{ comment_clause() }}
     {{ tblproperties_clause() }}
   {%- endset -%}
-  {%- if not adapter.has_columns(this, columns) -%}
-    {% call statement('_') %}{{ sql }}{% endcall %}
-  {%- elif agate_table.rows | length == 0 -%}
+  {%- if not adapter.make_seed_table(this, columns, sql) and agate_table.rows | length == 0 -%}
     {% call statement('_') %}truncate table {{ this }}{% endcall %}
   {%- endif -%}
   {{ return(sql) }}

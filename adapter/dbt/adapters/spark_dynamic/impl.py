@@ -308,9 +308,9 @@ class SparkDynamicAdapter(SparkAdapter):
         return seeds.seed_columns(self, model, rows)
 
     @available
-    def has_columns(self, relation: Any, columns: list[list[str]]) -> bool:
-        """Tell whether a Delta table with just these columns exists."""
-        return seeds.has_columns(self, relation, columns)
+    def make_seed_table(self, relation: Any, columns: list[list[str]], sql: str) -> bool:
+        """Make the table of a seed and return True, unless one with these columns exists."""
+        return seeds.make_table(self, relation, columns, sql)
 
     @available
     def load_seed(

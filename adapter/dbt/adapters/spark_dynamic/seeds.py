@@ -31,7 +31,21 @@ def seed_columns(
     ]
 
 
-def has_columns(adapter: "SparkDynamicAdapter", relation: Any, columns: list[list[str]]) -> bool:
+def make_table(
+    adapter: "SparkDynamicAdapter", relation: Any, columns: list[list[str]], sql: str
+) -> bool:
+    """Make a table, unless one with these columns exists, perhaps since a moment ago."""
+
+    def make() -> bool:
+        exists = _has_columns(adapter, relation, columns)
+        if not exists:
+            adapter.execute(sql)
+        return not exists
+
+    return replacing(make)
+
+
+def _has_columns(adapter: "SparkDynamicAdapter", relation: Any, columns: list[list[str]]) -> bool:
     """Tell whether a Delta table with just these columns exists."""
     table = TableName.of(relation.schema, relation.identifier)
     found = describe_relation(DbtWarehouse(adapter), table)

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from spark_dynamic.apply.commit import carrying
 from spark_dynamic.errors import WarehouseError
-from spark_dynamic.frontier.own_tables import append_to
+from spark_dynamic.frontier.own_tables import append_to, make
 from spark_dynamic.frontier.state import (
     STATE_COLUMNS,
     STATE_TABLE,
@@ -16,7 +16,7 @@ from spark_dynamic.frontier.state import (
     read_state,
     state_metadata,
 )
-from spark_dynamic.names import TableName, quote
+from spark_dynamic.names import TableName
 from spark_dynamic.refresh.cycle import Cycle
 from spark_dynamic.warehouse import Warehouse
 
@@ -55,8 +55,7 @@ class StateStore:
     ) -> None:
         """Append the events of a cycle, in one statement."""
         if not cycle.known.exists:
-            warehouse.execute(f"CREATE SCHEMA IF NOT EXISTS {quote(self.table.schema)}")
-            warehouse.execute(create_state_table(self.table))
+            make(warehouse, self.table, create_state_table(self.table))
 
         def append() -> None:
             metadata = state_metadata(cycle.known, cycle.events, lateness)
