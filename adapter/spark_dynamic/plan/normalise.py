@@ -51,10 +51,8 @@ def _placed(members: list[Plan], parts: list[Expression]) -> Plan:
     own: dict[int, list[Expression]] = {}
     homes = {id: place for place, member in enumerate(members) for id in member.columns}
     for part in parts:
-        places = {homes.get(id) for id in used(part)}
+        places = {homes.get(id) for id in used(part)} if len(members) > 1 else {0}
         home = places.pop() if len(places) == 1 else None
-        if not places and len(members) == 1:
-            home = 0
         if home is None:
             across.append(part)
         else:

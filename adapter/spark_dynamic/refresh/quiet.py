@@ -72,6 +72,16 @@ def settle(outcome: Outcome, cycle: Cycle, began: int, warehouse: Warehouse) -> 
 
     `began` is the catalog's moment before anything was asked for this refresh.
     """
+    own = watched(warehouse)
+    try:
+        return _settle(outcome, cycle, began, own)
+    except Exception as error:
+        # The refresh is done; the next one looks again.
+        failure(error, own)
+        return None
+
+
+def _settle(outcome: Outcome, cycle: Cycle, began: int, warehouse: Warehouse) -> Settled | None:
     plan = outcome.plan
     cut, query = plan.cut, plan.analysis.query
     newest = plan.stored.tail.newest if plan.stored else None

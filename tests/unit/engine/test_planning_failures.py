@@ -4,14 +4,18 @@ from typing import Any
 
 import pytest
 import sqlglot
-from fake_shop import Shop, small_shop
+from fake_shop import SETTINGS, Shop, small_shop
 
+from spark_dynamic.changes import min_delta
+from spark_dynamic.changes.points import Asking, position_of
+from spark_dynamic.changes.read import ChangeRead, Mode, change_select, position_now
 from spark_dynamic.errors import EngineError, WarehouseError
 from spark_dynamic.refresh import analyse, cost, incremental, maintenance, plan, run
 from spark_dynamic.refresh.explain import explain_refresh
 from spark_dynamic.refresh.plan import plan_refresh
 from spark_dynamic.refresh.quiet import quiet
 from spark_dynamic.refresh.verify import verify
+from spark_dynamic.sql.references import find_references
 from spark_dynamic.warehouse import Warehouse
 
 COPY = "select id, amount from shop.orders where amount > 6"
@@ -286,3 +290,35 @@ def test_a_look_that_fails_is_followed_by_a_plan(
     cycle: Any = Broken()
     warehouse: Warehouse = shop.session
     assert quiet(shop.request("copy"), cycle, warehouse) is None
+
+
+def test_a_text_that_is_nested_too_deeply_may_be_read_another_time() -> None:
+    """It is no verdict about the text, which would be kept."""
+    text = f"select {'abs(' * 90}a{')' * 90} as a from t"
+    with pytest.raises(RecursionError):
+        find_references(text, "shop")
+
+
+def read_changes(shop: Shop) -> str:
+    read = ChangeRead(COPY, "shop", dict(SETTINGS), Mode("min_delta"))
+    cycle = shop.open_cycle()
+    start = position_of(Asking("since", 0), read, cycle, shop.session)
+    return change_select(read, start, position_now(read, cycle, shop.session), cycle, shop.session)
+
+
+def test_a_change_query_whose_plan_fails_compares_both_versions(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    add_order(shop, 4)
+    assert "DIFFERENCE" not in read_changes(shop)
+    Planted(monkeypatch, maintenance, "fingerprint", KeyError)
+    assert "DIFFERENCE" in read_changes(shop)
+
+
+def test_a_change_query_that_cannot_be_written_says_what_failed(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    add_order(shop, 4)
+    Planted(monkeypatch, min_delta, "differentiate", RecursionError)
+    with pytest.raises(EngineError, match="^PLANNING_FAILED: .*RecursionError: planted"):
+        read_changes(shop)
