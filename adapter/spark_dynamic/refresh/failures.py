@@ -18,6 +18,8 @@ from spark_dynamic.warehouse import Commit, Warehouse
 
 Value = TypeVar("Value")
 _PACKAGE = "spark_dynamic"
+# It rides in a commit, and stands in a line of a report.
+_LONGEST = 200
 
 
 class Watched:
@@ -83,7 +85,7 @@ def described(error: Exception) -> str:
     >>> described(KeyError("id"))
     "KeyError: 'id'"
     """
-    said = str(error).strip().partition("\n")[0].rstrip(".")
+    said = str(error).strip().partition("\n")[0].rstrip(".")[:_LONGEST]
     place = ""
     for frame, line in traceback.walk_tb(error.__traceback__):
         path = PurePath(frame.f_code.co_filename)
