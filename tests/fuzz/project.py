@@ -4,7 +4,7 @@ import random
 from dataclasses import dataclass
 
 from fuzz.case import SCHEMA, Case
-from fuzz.dml import Deck, insert, random_statements
+from fuzz.dml import Deck, insert, overwritten_part, random_statements
 from fuzz.queries import random_query
 from fuzz.schemas import Table, random_tables
 from spark_dynamic.sql.bind import bind
@@ -51,6 +51,11 @@ def random_project(seed: int) -> RandomProject:
         ]
         for round_ in range(ROUNDS)
     ]
+    # By numbers of their own, so that a seed stands for the same queries as without them.
+    aside = random.Random(f"{seed} parts")
+    for statements in rounds:
+        name = aside.choice(list(tables))
+        statements.append(overwritten_part(aside, f"{{schema}}.{name}", tables[name]))
     spares = {f"spare_{i}": sql for i, sql in enumerate(_queries(rng, tables, SPARES))}
     return RandomProject(tables, texts, spares, fill, rounds)
 
