@@ -216,6 +216,14 @@ _REASONS = {
         "Do not write to the storage: only OPTIMIZE, VACUUM and changes of properties may be "
         "done there.",
     ),
+    "STORAGE_ALTERED": (
+        "Something else changed the columns of the table's storage: {detail}.",
+        "Change the query of the model instead; the storage follows it.",
+    ),
+    "STORAGE_LENGTHS": (
+        "A text is longer than the storage takes, which an older version gave lengths to.",
+        "Let it be built anew this once; storage has no lengths from then on.",
+    ),
     "SOURCE_REPLACED": (
         "{detail} was dropped and created again.",
         "Overwrite a source, for instance with INSERT OVERWRITE, instead of dropping it.",
