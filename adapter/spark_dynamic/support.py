@@ -154,6 +154,10 @@ _REASONS = {
         "The query has a part that is not refreshed incrementally: {detail}.",
         "Write that part in another way, or leave it to a view over the dynamic table.",
     ),
+    "CHAR_PADDING": (
+        "Spark pads texts of type char in the query in a way that is not known here: {detail}.",
+        "Compare char columns with texts or with each other, or declare them as string.",
+    ),
     "OPERATORS_DIFFER": (
         "Spark sees other operators in the query than were read from its text: {detail}.",
         "Write unusual functions in another way, or leave them to a view over the dynamic table; "

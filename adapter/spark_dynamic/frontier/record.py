@@ -38,6 +38,11 @@ class Verdict:
     at_clock: bool = False
     # What speaks against reading the text into a plan of ours, if anything.
     not_incremental: str = ""
+    # The columns of type char, by table, and what speaks against comparing them as Spark does.
+    chars: dict[str, dict[str, str]] = field(default_factory=dict)
+    chars_differ: str = ""
+    # The versions of the tables with texts that this was found out at.
+    chars_at: dict[str, int] = field(default_factory=dict)
 
     @property
     def passed(self) -> bool:
