@@ -133,7 +133,7 @@ def may_have_lengths(facts: Mapping[str, Any], columns: Iterable[StoredColumn]) 
 
     Older engines stored `varchar(5)` and `char(5)` as such, which no type of a query tells.
     """
-    return _WITHOUT_LENGTHS not in facts and any(c.type == "string" for c in columns)
+    return _WITHOUT_LENGTHS not in facts and any(_has_text(c.type) for c in columns)
 
 
 def table_properties(config: DynamicTableConfig, model: str) -> dict[str, str]:
@@ -177,13 +177,19 @@ def without_length(sql: str, type: str) -> str:
 
     A table made from such a column refuses longer texts for good, also when the column of the
     source became longer or the query shows something else. Only a column itself carries its
-    length along, a cast of it does not. Texts inside of structs and arrays keep theirs: of a cast
-    to such a type Spark leaves nothing, and then complains that a column is another one.
+    length along, these expressions do not. (Simpler ones are simplified too early: Spark then
+    complains that the columns of the table to be made are others.)
 
     >>> [without_length("a", type) for type in ("string", "array<string>", "int")]
-    ['CAST(a AS string)', 'a', 'a']
+    ['CAST(a AS string)', 'transform(array(a), x -> x)[0]', 'a']
     """
-    return f"CAST({sql} AS string)" if type == "string" else sql
+    if type == "string":
+        return f"CAST({sql} AS string)"
+    return f"transform(array({sql}), x -> x)[0]" if _has_text(type) else sql
+
+
+def _has_text(type: str) -> bool:
+    return "string" in type and "collate" not in type
 
 
 def partition_columns(config: DynamicTableConfig) -> frozenset[str]:

@@ -3,14 +3,15 @@
 import pytest
 from spark_shop import SparkShop
 
-COPY = "select id, s from t"
+COPY = "select id, s, n from t"
 COUNTED = "select s, count(*) as n, max(s) as most from t group by s"
 HIDDEN_KEY = "select upper(s) as loud, count(*) as n from t group by s"
 
 
 @pytest.fixture
 def texts(shop: SparkShop) -> SparkShop:
-    shop.table("t", "id int, s varchar(5)", "(1, 'one')", "(2, null)")
+    shop.table("t", "id int, s varchar(5), n struct<a: varchar(3)>")
+    shop.run("insert into t values (1, 'one', named_struct('a', 'x')), (2, null, null)")
     return shop
 
 
@@ -33,16 +34,16 @@ def test_a_longer_source_column_needs_no_other_storage(
     assert lengths(texts, "m__dyn") == set() and lengths(texts, "m") == set()
     texts.run("alter table t alter column s type varchar(50)")
     texts.check("m", "NO_DATA")
-    texts.run("insert into t values (3, 'longer than five')")
+    texts.run("insert into t values (3, 'longer than five', null)")
     assert texts.check("m", mode.upper()).plan.generation == 1
 
 
 def test_an_edited_query_may_have_longer_texts(texts: SparkShop) -> None:
     texts.model("m", COPY)
     texts.check("m", "FULL")
-    texts.model("m", "select id, coalesce(s, 'unknown') as s from t")
+    texts.model("m", "select id, coalesce(s, 'unknown') as s, n from t")
     assert texts.check("m", "REINITIALIZE").plan.generation == 1
-    texts.run("insert into t values (3, null)")
+    texts.run("insert into t values (3, null, named_struct('a', 'y'))")
     texts.check("m")
 
 
@@ -61,7 +62,7 @@ def test_storage_of_an_older_engine_is_replaced(
         texts.check("m", "FULL")
     assert lengths(texts, "m__dyn") != set()
     texts.run("alter table t alter column s type varchar(50)")
-    texts.run("insert into t values (3, 'longer than five')")
+    texts.run("insert into t values (3, 'longer than five', null)")
     outcome = texts.refresh("m")
     assert texts.difference("m") == []
     assert outcome.plan.generation == 2 and lengths(texts, "m__dyn_2") == set()
