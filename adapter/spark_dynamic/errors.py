@@ -109,6 +109,11 @@ class WarehouseError(Exception):
         return any(name in str(self) for name in _BROKEN)
 
     @property
+    def exceeds_length(self) -> bool:
+        """Tell whether a text is longer than a column of the table allows."""
+        return "EXCEED_CHAR_VARCHAR_LIMIT" in str(self) or "EXCEED_LIMIT_LENGTH" in str(self)
+
+    @property
     def misses_history(self) -> bool:
         """Tell whether something was to be read that is no longer kept."""
         return any(name in str(self) for name in _GONE)

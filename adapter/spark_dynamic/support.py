@@ -154,6 +154,10 @@ _REASONS = {
         "The query has a part that is not refreshed incrementally: {detail}.",
         "Write that part in another way, or leave it to a view over the dynamic table.",
     ),
+    "CHAR_PADDING": (
+        "Spark pads texts of type char in the query in a way that is not known here: {detail}.",
+        "Compare char columns with texts or with each other, or declare them as string.",
+    ),
     "OPERATORS_DIFFER": (
         "Spark sees other operators in the query than were read from its text: {detail}.",
         "Write unusual functions in another way, or leave them to a view over the dynamic table; "
@@ -220,6 +224,14 @@ _REASONS = {
         "Something else wrote to the table's storage: {detail}.",
         "Do not write to the storage: only OPTIMIZE, VACUUM and changes of properties may be "
         "done there.",
+    ),
+    "STORAGE_ALTERED": (
+        "Something else changed the columns of the table's storage: {detail}.",
+        "Change the query of the model instead; the storage follows it.",
+    ),
+    "STORAGE_LENGTHS": (
+        "A text is longer than the storage takes, which an older version gave lengths to.",
+        "Let it be built anew this once; storage has no lengths from then on.",
     ),
     "SOURCE_REPLACED": (
         "{detail} was dropped and created again.",

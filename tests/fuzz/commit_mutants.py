@@ -3,6 +3,7 @@
 from contextlib import ExitStack
 
 from fuzz.mutants import Mutant, patch
+from spark_dynamic.apply.storage import write_nothing
 from spark_dynamic.refresh import run
 from spark_dynamic.refresh.cycle import Cycle
 from spark_dynamic.refresh.plan import Plan
@@ -18,9 +19,7 @@ def the_record_comes_before_the_data(patches: ExitStack) -> None:
         if plan.builds_generation or not plan.decision.writes:
             right(statement, plan, cycle, warehouse, attempt)
             return
-        storage = plan.storage.sql
-        nothing = f"INSERT INTO {storage} SELECT * FROM {storage} LIMIT 0"
-        right(nothing, plan, cycle, warehouse, attempt)
+        right(write_nothing(plan.storage), plan, cycle, warehouse, attempt)
         warehouse.execute(statement)
 
     right = patch(patches, run, "_commit", planted)

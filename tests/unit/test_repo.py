@@ -52,6 +52,14 @@ def test_the_length_check_sees_long_files_and_skips_built_ones(tmp_path: Path) -
     assert FILE_LENGTHS["too_long"](tmp_path) == ["long.sql: 401 lines, at most 400 allowed"]
 
 
+def test_every_insert_names_its_columns() -> None:
+    """By position, a column that somebody moved or added would get the values of another."""
+    insert = re.compile(r"INSERT (?:INTO|OVERWRITE TABLE) \{[^}]+\}(.{10})", re.DOTALL)
+    rest = [found for path in ENGINE.rglob("*.py") for found in insert.findall(path.read_text())]
+    assert len(rest) >= 4
+    assert [found for found in rest if not found.startswith((" BY NAME", " ({"))] == []
+
+
 def test_the_engine_imports_neither_dbt_nor_pyspark() -> None:
     files = list(ENGINE.rglob("*.py"))
     assert files

@@ -23,7 +23,7 @@ from spark_dynamic.apply.measures import (
 )
 from spark_dynamic.apply.rows import Ranges, between
 from spark_dynamic.apply.shape import GroupShape
-from spark_dynamic.apply.storage import stored_value
+from spark_dynamic.apply.storage import stored_value, without_length
 from spark_dynamic.frontier.record import StoredColumn
 from spark_dynamic.names import TableName, quote
 from spark_dynamic.plan.expressions import substitute
@@ -107,7 +107,7 @@ class Groups:
     def build(self, rows: str) -> str:
         """Return all groups of the aggregate's input, in the form of the storage."""
         values = {stored.name: quote(stored.name) for stored in self.stored}
-        keys = {id: quote(id) for id in self.keys}
+        keys = {id: without_length(quote(id), self.types[id].result) for id in self.keys}
         columns = [f"{sql} AS {quote(name)}" for name, sql in self.written(keys, values).items()]
         return f"SELECT {', '.join(columns)} FROM {indented(self.recomputed(rows))}"
 

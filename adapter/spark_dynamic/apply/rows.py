@@ -9,7 +9,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from spark_dynamic.apply.identity import ENCODING, HASH, row_hash
-from spark_dynamic.apply.storage import stored_value
+from spark_dynamic.apply.storage import insert_rows, stored_value, without_length
 from spark_dynamic.frontier.record import StoredColumn
 from spark_dynamic.names import TableName, quote
 from spark_dynamic.plan.types import is_ordered
@@ -78,7 +78,7 @@ class Rows:
 
     def append(self, storage: TableName, delta: str, ids: Sequence[str], refresh: int) -> str:
         """Return the statement that adds rows; `ids` are the delta's columns."""
-        return f"INSERT INTO {storage.sql}\n{self._append(delta, refresh, ids)}"
+        return insert_rows(storage, self._append(delta, refresh, ids))
 
     def _append(self, query: str, refresh: int, ids: Sequence[str]) -> str:
         columns = [
@@ -92,8 +92,9 @@ class Rows:
 
     def _values(self, ids: Sequence[str]) -> list[str]:
         return [
-            f"{stored_value(quote(id), column, self.partitions)} AS {quote(column.stored_as)}"
+            f"{stored_value(sql, column, self.partitions)} AS {quote(column.stored_as)}"
             for id, column in zip(ids, self.columns, strict=True)
+            for sql in [without_length(quote(id), column.type)]
         ]
 
     def _hashes(self, ids: Sequence[str]) -> list[str]:
@@ -117,7 +118,7 @@ class Rows:
 
     def append_net(self, storage: TableName, net: str, refresh: int) -> str:
         """Return the statement that adds net changes, none of which deletes."""
-        return f"INSERT INTO {storage.sql}\n{self._inserts(net, refresh)}"
+        return insert_rows(storage, self._inserts(net, refresh))
 
     def merge(
         self,

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, ClassVar
 
-from spark_dynamic.apply.storage import select_for_storage
+from spark_dynamic.apply.storage import insert_rows, select_for_storage
 from spark_dynamic.changes.columns import TIMESTAMP
 from spark_dynamic.frontier.record import StoredColumn
 from spark_dynamic.literals import literal
@@ -66,7 +66,7 @@ def slide_statement(slide: Slide, storage: TableName, columns: tuple[StoredColum
     """Return the statement that moves a window; where nothing is too old, it only appends."""
     added = slide.added and select_for_storage(slide.added, columns)
     if not slide.ages:
-        return f"INSERT INTO {storage.sql}\n{added}"
+        return insert_rows(storage, added)
     bound = f"t.{TIMESTAMP} <= {literal(slide.oldest)}"
     source, inserts = f"SELECT true AS {_ENDS}", ""
     if added:

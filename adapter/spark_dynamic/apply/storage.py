@@ -20,6 +20,8 @@ _GENERATION = re.compile(r"(?:_([2-9]|[1-9]\d+))?")
 # Delta refuses these in column names, and cannot write the changes of a MERGE with a backquote
 # in one; the view gives such columns their name back.
 _REFUSED = re.compile(r"[ ,;{}()\n\t=`]")
+# In the facts of a record: no column of the storage has a length, see `without_length`.
+_WITHOUT_LENGTHS = "without_lengths"
 _EMPTY_TEXT = (
     "raise_error('EMPTY_TEXT_IN_PARTITION: Delta stores an empty text in a partition column as "
     "NULL. Give it another value, or use clustered_by instead of partition_by.')"
@@ -131,6 +133,19 @@ def storage_facts(config: DynamicTableConfig) -> dict[str, Any]:
     }
 
 
+def built_facts(config: DynamicTableConfig) -> dict[str, Any]:
+    """Return what a record keeps about a storage that is built now."""
+    return {**storage_facts(config), _WITHOUT_LENGTHS: True}
+
+
+def may_have_lengths(facts: Mapping[str, Any], columns: Iterable[StoredColumn]) -> bool:
+    """Tell whether a storage may enforce the length of a text, or pad it.
+
+    Older engines stored `varchar(5)` and `char(5)` as such, which no type of a query tells.
+    """
+    return _WITHOUT_LENGTHS not in facts and any(_has_text(c.type) for c in columns)
+
+
 def table_properties(config: DynamicTableConfig, model: str) -> dict[str, str]:
     """Return the properties that every storage table has, with the user's own."""
     seconds = int(config.history_retention.total_seconds())
@@ -162,9 +177,29 @@ def stored_value(sql: str, column: StoredColumn, partitions: frozenset[str]) -> 
     >>> stored_value("x", StoredColumn("Day", "Day", "date"), frozenset({"day"}))
     'x'
     """
-    if column.name.lower() not in partitions or not column.type.startswith(("string", "varchar")):
+    if column.name.lower() not in partitions or not column.type.startswith("string"):
         return sql
     return f"IF(octet_length({sql}) = 0, {_EMPTY_TEXT}, {sql})"
+
+
+def without_length(sql: str, type: str) -> str:
+    """Return a value of which Spark does not know that it comes from a `char` or `varchar` column.
+
+    A table made from such a column refuses longer texts for good, also when the column of the
+    source became longer or the query shows something else. Only a column itself carries its
+    length along, these expressions do not. (Simpler ones are simplified too early: Spark then
+    complains that the columns of the table to be made are others.)
+
+    >>> [without_length("a", type) for type in ("string", "array<string>", "int")]
+    ['CAST(a AS string)', 'transform(array(a), x -> x)[0]', 'a']
+    """
+    if type == "string":
+        return f"CAST({sql} AS string)"
+    return f"transform(array({sql}), x -> x)[0]" if _has_text(type) else sql
+
+
+def _has_text(type: str) -> bool:
+    return "string" in type and "collate" not in type
 
 
 def partition_columns(config: DynamicTableConfig) -> frozenset[str]:
@@ -176,7 +211,10 @@ def select_for_storage(
     query: str, columns: Iterable[StoredColumn], partitions: frozenset[str] = frozenset()
 ) -> str:
     """Return a query whose columns are those of storage."""
-    values = ((stored_value(quote(c.name), c, partitions), c.stored_as) for c in columns)
+    values = (
+        (stored_value(without_length(quote(c.name), c.type), c, partitions), c.stored_as)
+        for c in columns
+    )
     parts = [f"{sql} AS {quote(name)}" for sql, name in values]
     return f"SELECT {', '.join(parts)} FROM (\n{query}\n)"
 
@@ -202,17 +240,22 @@ def create_storage(
     return "\n".join(clauses)
 
 
-def overwrite_storage(
-    storage: TableName, select: str, columns: tuple[StoredColumn, ...] = ()
-) -> str:
-    """Return the statement that replaces all rows in one commit; all columns, or just some."""
-    names = ", ".join(quote(column.stored_as) for column in columns)
-    return f"INSERT OVERWRITE TABLE {storage.sql}{f' ({names})' if names else ''}\n{select}"
+def insert_rows(storage: TableName, select: str) -> str:
+    """Return the statement that adds rows, each value to the column of its name."""
+    return f"INSERT INTO {storage.sql} BY NAME\n{select}"
+
+
+def overwrite_storage(storage: TableName, select: str) -> str:
+    """Return the statement that replaces all rows in one commit.
+
+    Columns that the select does not have are left empty.
+    """
+    return f"INSERT OVERWRITE TABLE {storage.sql} BY NAME\n{select}"
 
 
 def write_nothing(storage: TableName) -> str:
     """Return a statement whose commit changes no row: what counts is what it carries."""
-    return f"INSERT INTO {storage.sql} SELECT * FROM {storage.sql} LIMIT 0"
+    return insert_rows(storage, f"SELECT * FROM {storage.sql} LIMIT 0")
 
 
 def properties_sql(properties: Mapping[str, str]) -> str:

@@ -7,7 +7,7 @@ from functools import partial
 from typing import Final
 
 from spark_dynamic.apply.commit import carrying
-from spark_dynamic.apply.storage import properties_sql
+from spark_dynamic.apply.storage import properties_sql, write_nothing
 from spark_dynamic.changes import read as changes
 from spark_dynamic.changes.consumer import (
     CONSUMER_PROPERTY,
@@ -247,7 +247,7 @@ def moved(
         streams={**kept, **chosen},
     )
     with carrying(warehouse, write_consumption(record), (application, number)):
-        warehouse.execute(f"INSERT INTO {table.sql} SELECT * FROM {table.sql} WHERE false")
+        warehouse.execute(write_nothing(table))
     if not landed(warehouse, table, record.attempt, consumer.based_on):
         raise EngineError(
             "STREAM_NOT_CONSUMED",

@@ -40,6 +40,11 @@ class Verdict:
     not_incremental: str = ""
     # Whether that is a fault in the engine.
     planning_failed: bool = False
+    # The columns of type char, by table, and what speaks against comparing them as Spark does.
+    chars: dict[str, dict[str, str]] = field(default_factory=dict)
+    chars_differ: str = ""
+    # The versions of the tables with texts that this was found out at.
+    chars_at: dict[str, int] = field(default_factory=dict)
 
     @property
     def passed(self) -> bool:

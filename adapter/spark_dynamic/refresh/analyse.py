@@ -1,18 +1,21 @@
 """What a query reads, and whether Spark agrees that it can be pinned."""
 
 import hashlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from spark_dynamic.apply.storage import generations, is_storage_name, storage_name
 from spark_dynamic.errors import EngineError, WarehouseError
+from spark_dynamic.frontier.compare import may_touch_columns
 from spark_dynamic.frontier.cut import Upstream
-from spark_dynamic.frontier.history import records
+from spark_dynamic.frontier.history import between, records
 from spark_dynamic.frontier.record import Verdict
 from spark_dynamic.names import TableName
+from spark_dynamic.refresh.char_check import pads_otherwise
 from spark_dynamic.refresh.cycle import Cycle
 from spark_dynamic.refresh.failures import failure, watched
 from spark_dynamic.refresh.request import Request
 from spark_dynamic.sql.bind import bind
+from spark_dynamic.sql.char_columns import all_typed, are_known, find_char_columns
 from spark_dynamic.sql.dialect import rendered
 from spark_dynamic.sql.guard import (
     CLOCK,
@@ -29,7 +32,9 @@ from spark_dynamic.support import NotIncremental, Reason, reason
 from spark_dynamic.warehouse import Relation, Warehouse
 
 # How texts are read and judged. A new number makes every stored verdict be given again.
-_READING = 5
+_READING = 6
+# Without it, no plan shows which columns are of type char.
+_READ_PADDED = "spark.sql.readSideCharPadding"
 # Spark's names for errors that another try of the same text would meet again.
 _ABOUT_THE_TEXT = (
     "EXPLAIN_FAILED", "PARSE_", "UNRESOLVED_", "AMBIGUOUS_", "UNSUPPORTED_", "INVALID_",
@@ -129,13 +134,19 @@ def judge(
     declared = ",".join(request.config.immutable_functions)
     columns = _hash([repr((str(r.name), r.columns)) for r in analysis.relations])
     key = _hash([str(_READING), analysis.text_hash, settings, declared, columns])
-    if known is not None and known.key == key:
-        return known
-    if analysis.query is None:
-        return Verdict(key, columns, "TEXT_NOT_READABLE", analysis.unreadable)
     newest = {
         table: cycle.catalog.history(warehouse, table)[0].version for table in analysis.tables()
     }
+    texts = {
+        relation.name: newest[relation.name]
+        for relation in analysis.relations
+        if relation.name in newest and any("string" in c.type for c in relation.columns)
+    }
+    chars_at = {str(table): version for table, version in texts.items()}
+    if known is not None and known.key == key and _same_chars(known, texts, cycle, warehouse):
+        return replace(known, chars_at=chars_at)
+    if analysis.query is None:
+        return Verdict(key, columns, "TEXT_NOT_READABLE", analysis.unreadable)
     original = explain(warehouse, request.sql)
     try:
         changed = explain(warehouse, pinned(analysis.query, newest))
@@ -152,13 +163,25 @@ def judge(
     if volatile:
         at_clock = _answers_clock(analysis.query, newest, original, warehouse)
         return Verdict(key, columns, volatile=volatile, at_clock=at_clock)
+    chars = {table: dict(found) for table, found in original.chars.items()}
+    if chars:
+        columns = _hash([columns, repr(sorted(chars.items()))])
     own = watched(warehouse)
     try:
-        misread = _misread(request, analysis, original, pinned(analysis.query, newest), own)
+        text = pinned(analysis.query, newest)
+        misread = _misread(request, analysis, original, text, own)
+        chars_differ = _char_problem(request, analysis, chars, newest, own)
     except Exception as error:
         # The next engine may have it mended, so the next run asks again.
         return Verdict("", columns, not_incremental=failure(error, own), planning_failed=True)
-    return Verdict(key, columns, not_incremental=misread)
+    return Verdict(
+        key,
+        columns,
+        not_incremental=misread,
+        chars=chars,
+        chars_differ=chars_differ,
+        chars_at=chars_at,
+    )
 
 
 def _answers_clock(
@@ -198,6 +221,49 @@ def _misread(
     if regenerated.columns != original.columns or not agree(original, regenerated, False):
         return "the text is rendered with another meaning"
     return beyond_plans(original, query.aggregations)
+
+
+def _same_chars(
+    known: Verdict, texts: dict[TableName, int], cycle: Cycle, warehouse: Warehouse
+) -> bool:
+    """Tell whether the same columns as before are of type char, which no description tells."""
+    for table, version in texts.items():
+        name = str(table)
+        then = known.chars_at.get(name, version)
+        if then == version:
+            continue
+        history = cycle.catalog.history(warehouse, table, since=then)
+        since = between(history, then, version)
+        if since is not None and not may_touch_columns(since):
+            continue
+        found = find_char_columns(warehouse, table.sql)
+        if found.get(name, {}) != known.chars.get(name, {}):
+            return False
+    return True
+
+
+def _char_problem(
+    request: Request,
+    analysis: Analysis,
+    chars: dict[str, dict[str, str]],
+    versions: dict[TableName, int],
+    warehouse: Warehouse,
+) -> str:
+    """Return what speaks against refreshing a query over `char(n)` columns, if anything."""
+    if request.settings.get(_READ_PADDED, "true").lower() != "true":
+        return f"{_READ_PADDED} is off"
+    if not chars:
+        return ""
+    if not are_known(chars):
+        return "it reads one inside of another type"
+    assert analysis.query is not None
+    known = all_typed(analysis.relations, chars)
+    try:
+        query = bind(analysis.query, request.schema, lambda table: known[table])
+    except NotIncremental:
+        # It is refused anyway, with a better reason.
+        return ""
+    return "it compares one" if pads_otherwise(query, versions, warehouse) else ""
 
 
 def _difference(

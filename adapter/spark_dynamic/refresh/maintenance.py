@@ -18,11 +18,13 @@ from spark_dynamic.apply.storage import stored_columns
 from spark_dynamic.catalog import describe_queries, describe_query
 from spark_dynamic.frontier.record import StoredColumn, Verdict
 from spark_dynamic.names import TableName
+from spark_dynamic.plan.char_padding import with_padding
 from spark_dynamic.plan.fingerprint import fingerprint, meanings
 from spark_dynamic.plan.nodes import Output, Plan, Project, Query, State, column
 from spark_dynamic.plan.types import measure_types, typed_nodes, with_union_types
 from spark_dynamic.refresh.analyse import Analysis
 from spark_dynamic.sql.bind import bind
+from spark_dynamic.sql.char_columns import all_typed
 from spark_dynamic.sql.pin import pinned
 from spark_dynamic.sql.write import Relation, Writer
 from spark_dynamic.support import NotIncremental
@@ -93,8 +95,10 @@ def maintain(
     if verdict.not_incremental:
         code = "PLANNING_FAILED" if verdict.planning_failed else "OPERATORS_DIFFER"
         raise NotIncremental(code, verdict.not_incremental)
-    known = {relation.name: relation.columns for relation in analysis.relations}
-    bound = bind(analysis.query, schema, lambda table: known[table])
+    if verdict.chars_differ:
+        raise NotIncremental("CHAR_PADDING", verdict.chars_differ)
+    known = all_typed(analysis.relations, verdict.chars)
+    bound = with_padding(bind(analysis.query, schema, lambda table: known[table]))
     text, writer = pinned(analysis.query, versions), Writer(Pinned(versions))
 
     def describe(plan: Plan) -> tuple[Column, ...]:

@@ -4,7 +4,7 @@ import uuid
 from collections.abc import Mapping
 from datetime import datetime
 
-from spark_dynamic.apply.storage import storage_facts
+from spark_dynamic.apply.storage import built_facts
 from spark_dynamic.frontier.cut import Cut
 from spark_dynamic.frontier.record import Record
 from spark_dynamic.names import TableName
@@ -31,7 +31,7 @@ def new_record(plan: Plan, cycle: Cycle, attempt: str) -> Record:
     clock, until = _clock(plan, cut)
     keeps = plan.moves_record or plan.decision.action == "INCREMENTAL"
     found = plan.maintenance.fingerprint if plan.maintenance else ""
-    storage = storage_facts(request.config)
+    storage = built_facts(request.config)
     if before is not None and not plan.builds_generation:
         # What was not applied (on_configuration_change='continue') is still as it was.
         storage = before.storage

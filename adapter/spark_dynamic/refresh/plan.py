@@ -12,6 +12,7 @@ from spark_dynamic.apply.net_slide import NetSlide
 from spark_dynamic.apply.slide import Slide
 from spark_dynamic.apply.storage import (
     check_columns,
+    may_have_lengths,
     storage_facts,
     storage_name,
     stored_columns,
@@ -22,6 +23,7 @@ from spark_dynamic.config import RefreshMode
 from spark_dynamic.frontier.cut import Cut, Waiting
 from spark_dynamic.frontier.record import Record, StoredColumn, Verdict
 from spark_dynamic.names import TableName
+from spark_dynamic.refresh.altered import has_foreign_constraint
 from spark_dynamic.refresh.analyse import Analysis, always_full, analyse, is_pinned, judge
 from spark_dynamic.refresh.cost import (
     cheaper_changes,
@@ -136,7 +138,12 @@ def _plan(request: Request, cycle: Cycle, warehouse: Warehouse, failed: str = ""
         analysis = analyse(request, cycle, warehouse)
     view = cycle.catalog.relation(warehouse, request.view)
     storage = stored.storage if stored else storage_name(request.view, 1)
-    changes_constraints = not has_constraints(view, storage, request.constraints)
+    changes_constraints = not has_constraints(view, storage, request.constraints) or (
+        newest is not None
+        and has_foreign_constraint(
+            newest, cycle.catalog.history(warehouse, storage), request.constraints
+        )
+    )
     if request.leaves_no_state:
         decision = decide(Findings(leaves_no_state=True), request.config)
         plan = Plan(
@@ -308,15 +315,16 @@ def with_query(plan: Plan, query: str, warehouse: Warehouse) -> Plan:
     decision, generation = plan.decision, plan.generation
     if plan.stored is not None:
         state = plan.maintenance.state if plan.maintenance else {}
-        fits = record is not None and columns == record.columns
+        fits = record is not None and columns == record.columns and not plan.stored.altered
         if fits and record is not None:
             # Who reads the rows from before an empty run reads them through the same view, which
             # would not hide any of them any more.
             is_empty = request.leaves_no_state
             fits = not record.state.get("filtered") if is_empty else state == record.state
         if fits and record is not None and not decision.warning:
-            fits = record.storage == storage_facts(request.config)
-        if not fits or plan.changes_constraints:
+            fits = not config_changes_since(record, request)
+        has_lengths = record is not None and may_have_lengths(record.storage, record.columns)
+        if not fits or plan.changes_constraints or has_lengths:
             # Old rows may not meet new constraints, nor new rows the old ones.
             generation = plan.stored.next_generation
         asked = decision.reason.code in ("REQUESTED", "EMPTY_RUN")

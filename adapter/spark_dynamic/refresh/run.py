@@ -209,6 +209,10 @@ def _apply_work(
         has_feed = any(interval.reads_feed for interval in work.intervals.values())
         if isinstance(error, WarehouseError) and _lacks_feed(error) and has_feed:
             raise
+        if isinstance(error, WarehouseError) and error.exceeds_length:
+            why = reason("STORAGE_LENGTHS")
+            outcome.plan = as_full(plan, why, warehouse, "REINITIALIZE")
+            return _attempt(outcome, cycle, warehouse)
         if isinstance(error, WarehouseError) and error.misses_history:
             error = _history_lost(work, error)
         if plan.request.config.refresh_mode is not RefreshMode.AUTO:
@@ -340,8 +344,7 @@ def _statement(plan: Plan, cycle: Cycle) -> str:
     if plan.builds_generation:
         return create_storage(plan.storage, request.config, request.model, plan.columns, select)
     # A run that leaves no state leaves the hidden columns empty, too.
-    has_hidden = request.leaves_no_state and plan.record is not None and plan.record.state
-    return overwrite_storage(plan.storage, select, plan.columns if has_hidden else ())
+    return overwrite_storage(plan.storage, select)
 
 
 def _commit(statement: str, plan: Plan, cycle: Cycle, warehouse: Warehouse, attempt: str) -> None:

@@ -30,6 +30,8 @@ def why_invalid(
     tail = stored.tail
     if tail.problem or tail.newest is None:
         return reason(tail.problem, tail.detail)
+    if stored.altered:
+        return reason("STORAGE_ALTERED", stored.altered)
     record = tail.newest.record
     if record.is_wrong:
         found = record.reason.removeprefix("SELF_CHECK_FAILED: ")

@@ -6,11 +6,12 @@ of `normal_plan`.
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from spark_dynamic.errors import WarehouseError
 from spark_dynamic.names import TableName
 from spark_dynamic.settings import holding
+from spark_dynamic.sql.char_columns import PADDING, CharColumns, read_char_columns
 from spark_dynamic.sql.normal_plan import normalise
 from spark_dynamic.warehouse import Warehouse
 
@@ -38,6 +39,9 @@ VOLATILE = {
     "try_reflect", "_metadata",
 }  # fmt: skip
 
+# What Spark's own functions begin with if there is a dot in their names.
+_SPARKS = ("system.", PADDING)
+
 _FOR_EXPLAINING = {
     # With it, count(*) over a table is a constant in the plan, and any two counts look alike.
     "spark.databricks.delta.optimizeMetadataQuery.enabled": "false",
@@ -63,6 +67,7 @@ class Explained:
     unpinned: frozenset[TableName]
     functions: frozenset[str]
     operators: tuple[str, ...] = ()
+    chars: CharColumns = field(default_factory=dict)
 
 
 def explain(warehouse: Warehouse, sql: str) -> Explained:
@@ -108,6 +113,7 @@ def read_explanation(text: str) -> Explained:
         unpinned=frozenset(_unpinned(parsed)),
         functions=frozenset(functions),
         operators=tuple(_operators(tree)),
+        chars=read_char_columns(tree),
     )
 
 
@@ -172,7 +178,7 @@ def volatile_functions(functions: frozenset[str], immutable: tuple[str, ...]) ->
     """Return the functions of a plan whose value may change while no table does."""
     found = functions & (CLOCK | VOLATILE)
     # A function of the user's own carries its catalog and schema in the plan.
-    own = {name for name in functions if "." in name and not name.startswith("system.")}
+    own = {name for name in functions if "." in name and not name.startswith(_SPARKS)}
     declared = {name for name in own if _is_declared(name, immutable)}
     return sorted(found | (own - declared))
 

@@ -25,6 +25,17 @@ class Snapshot:
     rows: tuple[Row, ...]
 
 
+def by_name(given: Snapshot, columns: tuple[Column, ...]) -> Snapshot:
+    """Put values into the columns of their names; a column without one is left empty."""
+    names = [column.name.lower() for column in given.columns]
+    unknown = set(names) - {column.name.lower() for column in columns}
+    if unknown:
+        raise WarehouseError("DELTA_INSERT_COLUMN_ARITY_MISMATCH", f"no columns {unknown}")
+    places = [names.index(c.name.lower()) if c.name.lower() in names else None for c in columns]
+    rows = (tuple(None if i is None else row[i] for i in places) for row in given.rows)
+    return Snapshot(columns, tuple(rows))
+
+
 @dataclass
 class DeltaTable:
     """One Delta log. The rules are those that were seen on Delta 4.4."""
@@ -102,6 +113,10 @@ class DeltaTable:
                 WRITER,
             )
         )
+
+    def tell(self, operation: str, at: datetime, settings: Mapping[str, str], **what: str) -> None:
+        """Commit something that changes no row."""
+        self.commit(at, operation, self.newest, settings, what)
 
     def forget_before(self, version: int) -> None:
         """Clean the log, as Delta does when commits are older than the retention."""

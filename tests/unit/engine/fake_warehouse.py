@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from fake_constraints import PREFIX, add_constraint, check_rows
-from fake_delta import APPLICATION, DeltaTable, OtherTable, Row, Snapshot, Writer
+from fake_delta import APPLICATION, DeltaTable, OtherTable, Row, Snapshot, Writer, by_name
 from fake_names import location, names_in, plain
 from fake_query import Leaf, StoredView, columns_of, expand, explanation, run_query
 
@@ -300,7 +300,7 @@ class FakeWarehouse:
         assert isinstance(table, DeltaTable)
         if table.is_skipped(self.settings):
             return
-        result = self._result(sql)
+        result = by_name(self._result(sql), table.newest.columns)
         if not result.rows and mode == "INTO" and APPLICATION not in self.settings:
             return
         check_rows(table, result)
@@ -308,7 +308,7 @@ class FakeWarehouse:
         table.commit(
             self.spark.tick(),
             "WRITE",
-            Snapshot(table.newest.columns, kept + result.rows),
+            Snapshot(result.columns, kept + result.rows),
             self.settings,
             {"mode": "Append" if mode == "INTO" else "Overwrite"},
             {"numOutputRows": str(len(result.rows))},
@@ -339,12 +339,12 @@ class FakeWarehouse:
     def _constrain(self, name: str, constraint: str, condition: str) -> None:
         table = self.spark.table(name)
         add_constraint(table, constraint, condition)
-        table.commit(self.spark.tick(), "ADD CONSTRAINT", table.newest, self.settings)
+        table.tell("ADD CONSTRAINT", self.spark.tick(), self.settings, name=constraint)
 
     def _release(self, name: str, constraint: str) -> None:
         table = self.spark.table(name)
         del table.properties[PREFIX + constraint]
-        table.commit(self.spark.tick(), "DROP CONSTRAINT", table.newest, self.settings)
+        table.tell("DROP CONSTRAINT", self.spark.tick(), self.settings, name=constraint)
 
     def _unset_properties(self, kind: str, name: str, keys: str) -> None:
         entry = self._entry(name)
@@ -382,7 +382,7 @@ _HANDLERS: list[tuple[str, Callable[..., Any]]] = [
     (r"EXPLAIN EXTENDED (.*)", FakeWarehouse._explain),
     (r"(SELECT .*)", FakeWarehouse._select),
     (rf"CREATE TABLE {NAME}\n(.*?)\nAS (SELECT .*)", FakeWarehouse._create_table),
-    (rf"INSERT (INTO|OVERWRITE TABLE) {NAME}\s(SELECT .*)", FakeWarehouse._insert),
+    (rf"INSERT (INTO|OVERWRITE TABLE) {NAME}(?: BY NAME)?\s(SELECT .*)", FakeWarehouse._insert),
     (rf"CREATE VIEW {NAME} TBLPROPERTIES \((.*?)\) AS (.*)", FakeWarehouse._create_view),
     (rf"ALTER VIEW {NAME} AS (.*)", FakeWarehouse._alter_view),
     (rf"ALTER (VIEW|TABLE) {NAME} SET TBLPROPERTIES \((.*)\)", FakeWarehouse._set_properties),

@@ -3,9 +3,11 @@
 from collections.abc import Callable
 
 import pytest
+from fake_delta import Writer
 from fake_shop import Shop, said, small_shop
 from fake_warehouse import FakeWarehouse
 
+from spark_dynamic.apply.storage import storage_facts
 from spark_dynamic.errors import EngineError, WarehouseError
 from spark_dynamic.frontier.history import records
 from spark_dynamic.refresh.plan import plan_refresh
@@ -293,3 +295,59 @@ def test_a_newer_generation_that_somebody_built_meanwhile_is_used() -> None:
     run_plan(plan, cycle, session)
     assert shop.record("totals").generation >= 2
     assert shop.is_right("totals")
+
+
+@pytest.mark.parametrize(
+    ("alter", "code"),
+    [
+        (lambda writer: writer.add_column("note", "string"), "STORAGE_ALTERED"),
+        (lambda writer: writer.drop_column("total"), "FOREIGN_COMMIT"),
+        (lambda writer: writer.rename_column("total", "sum"), "FOREIGN_COMMIT"),
+    ],
+)
+def test_storage_with_other_columns_is_replaced(
+    alter: Callable[[Writer], None], code: str
+) -> None:
+    shop = built()
+    alter(shop.spark.write("shop.totals__dyn"))
+    outcome = shop.refresh("totals")
+    assert (outcome.plan.decision.reason.code, outcome.plan.generation) == (code, 2)
+    assert shop.is_right("totals")
+    assert said(shop.refresh("totals")) == "NO_DATA"
+
+
+def test_other_columns_that_came_while_a_refresh_ran_are_seen_by_the_next_run() -> None:
+    shop = changed()
+    storage = shop.spark.write("shop.totals__dyn")
+    shop.spark.meanwhile.append((OVERWRITE, lambda: storage.add_column("note", "string")))
+    shop.refresh("totals")
+    assert said(shop.refresh("totals")).startswith("REINITIALIZE")
+    assert shop.is_right("totals")
+
+
+def test_a_comment_is_no_other_column() -> None:
+    shop = built()
+    shop.spark.write("shop.totals__dyn").comment_column("total", "all of it")
+    assert said(shop.refresh("totals")) == "NO_DATA"
+
+
+def test_a_constraint_of_somebody_else_is_dropped() -> None:
+    shop = built()
+    alter = "ALTER TABLE `shop`.`totals__dyn` ADD CONSTRAINT `small` CHECK (total < 50)"
+    FakeWarehouse(shop.spark).execute(alter)
+    shop.spark.write("shop.orders").append((4, 20, 90))
+    shop.refresh("totals")
+    assert shop.is_right("totals")
+    assert not [key for key in shop.storage("totals").properties if "small" in key]
+
+
+def test_storage_that_an_older_version_gave_lengths_to_is_replaced_by_a_rebuild() -> None:
+    shop = small_shop(names="select id, name from shop.customers")
+    with pytest.MonkeyPatch.context() as older:
+        older.setattr("spark_dynamic.refresh.new_record.built_facts", storage_facts)
+        shop.run()
+    shop.spark.write("shop.customers").append((30, "a longer name"))
+    assert shop.refresh("names").plan.generation == 2
+    shop.spark.write("shop.customers").append((40, "another one"))
+    assert shop.refresh("names").plan.generation == 2
+    assert shop.is_right("names")

@@ -92,7 +92,7 @@ def test_what_is_only_added_is_appended(shop: Shop) -> None:
     shop.spark.write("shop.orders").append((4, 20, 90))
     found = explained(shop, "copy")
     [append] = found["sql"]
-    assert append.startswith("INSERT INTO `shop`.`copy__dyn`\nSELECT ")
+    assert append.startswith("INSERT INTO `shop`.`copy__dyn` BY NAME\nSELECT ")
     assert "table_changes('`shop`.`orders`', 1, 1)" in append
     shop.spark.write("shop.orders").delete((1, 10, 5))
     *_, merge = explained(shop, "copy")["sql"]

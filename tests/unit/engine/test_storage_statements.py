@@ -90,7 +90,8 @@ def test_the_view_gives_columns_their_names_back() -> None:
         "SELECT `region`, `__dyn_column_2` AS `a b` FROM `shop`.`revenue__dyn`"
     )
     assert select_for_storage("select 1", COLUMNS) == (
-        "SELECT `region` AS `region`, `a b` AS `__dyn_column_2` FROM (\nselect 1\n)"
+        "SELECT CAST(`region` AS string) AS `region`, `a b` AS `__dyn_column_2` FROM (\n"
+        "select 1\n)"
     )
 
 
@@ -121,7 +122,7 @@ def test_an_unknown_column_of_the_config_is_named(key: str) -> None:
 
 def test_an_overwrite_is_one_statement() -> None:
     assert overwrite_storage(STORAGE, "SELECT 1") == (
-        "INSERT OVERWRITE TABLE `shop`.`revenue__dyn`\nSELECT 1"
+        "INSERT OVERWRITE TABLE `shop`.`revenue__dyn` BY NAME\nSELECT 1"
     )
 
 

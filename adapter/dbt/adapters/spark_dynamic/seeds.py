@@ -65,12 +65,13 @@ def load_seed(
 ) -> str:
     """Insert the rows in batches; the first replaces what was there. Returns its SQL."""
     row = "(" + ", ".join(f"cast(%s as {kind})" for _, kind in columns) + ")"
+    names = ", ".join(name for name, _ in columns)
     first = ""
     for start in range(0, len(rows.rows), batch_size):
         batch = list(rows.rows)[start : start + batch_size]
         replaces = overwrites and start == 0
         how = "insert overwrite table" if replaces else "insert into"
-        sql = f"{how} {relation} values\n" + ",\n".join([row] * len(batch))
+        sql = f"{how} {relation} ({names}) values\n" + ",\n".join([row] * len(batch))
         insert = partial(
             adapter.connections.add_query,
             sql,
