@@ -51,6 +51,7 @@ class SparkShop:
         name: str,
         warehouse: SparkWarehouse | None = None,
         cycle: Cycle | None = None,
+        settings_too: dict[str, str] | None = None,
         **more: Any,
     ) -> Outcome:
         """Refresh a model, in a cycle of its own if none is given."""
@@ -65,7 +66,7 @@ class SparkShop:
             sql=sql,
             schema=self.schema,
             config=config,
-            settings=SETTINGS,
+            settings={**SETTINGS, **(settings_too or {})},
             engine_version="0.test",
             **more,
         )

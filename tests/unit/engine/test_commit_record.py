@@ -53,6 +53,7 @@ def full_record() -> Record:
         window={"start": [], "keys": {"shop.kept": ["id"]}},
         distrusted="fingerprint",
         rows={f"s.{ODD}": (7, 100)},
+        names_all_settings=True,
     )
 
 
