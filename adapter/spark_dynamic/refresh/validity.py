@@ -39,13 +39,20 @@ def why_invalid(
         now = as_named_by(record.settings, now)
     if changed := differences(record.settings, now):
         return reason("SETTINGS_CHANGED", changed)
-    if record.text_hash != analysis.text_hash and not is_cosmetic(record):
+    if not _has_text_of(analysis, record) and not is_cosmetic(record):
         return reason("DEFINITION_CHANGED")
     for pin in record.frontier:
         problem = _source_problem(pin, analysis, cycle, warehouse)
         if problem:
             return problem
     return None
+
+
+def _has_text_of(analysis: Analysis, record: Record) -> bool:
+    if record.text_hash == analysis.text_hash:
+        return True
+    is_older = not record.names_all_settings
+    return is_older and record.text_hash == analysis.former_hash
 
 
 def _source_problem(
