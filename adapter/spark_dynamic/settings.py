@@ -1,23 +1,23 @@
-"""Settings of the session: set for a few statements, then as they were."""
+"""Settings of the session: which of them count, and how to set some for a few statements."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
+from spark_dynamic.harmless_settings import is_harmless
+from spark_dynamic.row_settings import DEFAULTS, UNDEFINED
 from spark_dynamic.warehouse import Warehouse
 
-# Named in every record from some version on.
-_DEFAULTS = {"spark.sql.caseSensitive": "false"}
-# These change what a query returns.
-_ROW_SETTINGS = (
+# Records and streams have always named these, as far as the profile set them.
+_FIRST_NAMED = (
     "spark.sql.ansi.enabled",
     "spark.sql.session.timeZone",
     "spark.sql.caseSensitive",
     "spark.sql.timestampType",
     "spark.sql.mapKeyDedupPolicy",
 )
-_ROW_SETTING_FAMILIES = ("spark.sql.legacy.", "spark.sql.parser.", "spark.sql.decimalOperations.")
-# What Spark shows for a key that it does not know and that nobody has set.
-_UNSET = "<undefined>"
+_FIRST_FAMILIES = ("spark.sql.legacy.", "spark.sql.parser.", "spark.sql.decimalOperations.")
+# It is set on every connection since some version; what did not name it before had the default.
+_CASE = "spark.sql.caseSensitive"
 
 
 def set_statement(key: str, value: str) -> str:
@@ -32,15 +32,29 @@ def set_statement(key: str, value: str) -> str:
     return f"SET `{key}`=`{value.replace('`', '``')}`"
 
 
-def changes_rows(key: str) -> bool:
-    """Tell whether a setting changes what a query returns."""
-    return key in _ROW_SETTINGS or key.startswith(_ROW_SETTING_FAMILIES)
+def counted(profile: Mapping[str, str], session: Mapping[str, str]) -> dict[str, str]:
+    """Return the settings that a table is compared by.
+
+    What the profile sets counts unless it is known to be harmless. What a server sets by itself
+    counts if it is known to change rows: a name that is not known may have another value on every
+    start, and would rebuild every table on every run.
+    """
+    of_server = {key: value for key, value in session.items() if key in DEFAULTS}
+    chosen = {key: value for key, value in profile.items() if not is_harmless(key)}
+    return dict(sorted((of_server | chosen).items()))
 
 
 def row_settings(warehouse: Warehouse) -> dict[str, str]:
-    """Return what somebody has set in this session and what changes the rows of a query."""
+    """Return what is set in this session and reaches the rows of a query.
+
+    Names outside `spark.` are those of variables, which a text may name.
+    """
     listed = {row["key"]: row["value"] for row in warehouse.rows("SET")}
-    return {key: value for key, value in listed.items() if changes_rows(key)}
+    return {
+        key: value
+        for key, value in listed.items()
+        if not key.startswith("spark.") or not is_harmless(key)
+    }
 
 
 def restore(warehouse: Warehouse, before: Mapping[str, str]) -> None:
@@ -54,17 +68,57 @@ def restore(warehouse: Warehouse, before: Mapping[str, str]) -> None:
 
 
 def effective(settings: Mapping[str, str]) -> dict[str, str]:
-    """Return the settings of a record; what older ones did not name was Spark's default."""
-    return {**_DEFAULTS, **settings}
+    """Return the settings that are not what they would be by default.
+
+    >>> effective({"spark.sql.ansi.enabled": "TRUE", "spark.sql.timestampType": "TIMESTAMP_NTZ"})
+    {'spark.sql.timestampType': 'TIMESTAMP_NTZ'}
+    """
+    return {key: value for key, value in settings.items() if not _is_default(key, value)}
+
+
+def differences(then: Mapping[str, str], now: Mapping[str, str]) -> str:
+    """Return which settings differ, with both values; "" if none does.
+
+    >>> differences({"spark.sql.ansi.enabled": "false"}, {"shop_region": "eu"})
+    'shop_region was unset and is eu, spark.sql.ansi.enabled was false and is true'
+    """
+    old, new = effective(then), effective(now)
+    keys = [key for key in sorted(old.keys() | new.keys()) if old.get(key) != new.get(key)]
+    return ", ".join(f"{key} was {_shown(key, then)} and is {_shown(key, now)}" for key in keys)
+
+
+def as_named_by(former: Mapping[str, str], now: Mapping[str, str]) -> dict[str, str]:
+    """Return settings as far as an older engine would have named them.
+
+    What it had no eye for is not known, and does not count as changed.
+    """
+    return {key: value for key, value in now.items() if key in former or key == _CASE}
 
 
 def beyond_defaults(settings: Mapping[str, str]) -> dict[str, str]:
-    """Return settings as they were before the defaults among them were named.
+    """Return what a stream is known by: settings that were always named, and no other default.
 
     >>> beyond_defaults({"spark.sql.caseSensitive": "false", "spark.sql.ansi.enabled": "true"})
     {'spark.sql.ansi.enabled': 'true'}
     """
-    return {key: value for key, value in settings.items() if _DEFAULTS.get(key) != value}
+    return {
+        key: value
+        for key, value in settings.items()
+        if not _is_default(key, value) or (_was_first_named(key) and key != _CASE)
+    }
+
+
+def _was_first_named(key: str) -> bool:
+    return key in _FIRST_NAMED or key.startswith(_FIRST_FAMILIES)
+
+
+def _is_default(key: str, value: str) -> bool:
+    return value.lower() == DEFAULTS.get(key, UNDEFINED).lower()
+
+
+def _shown(key: str, settings: Mapping[str, str]) -> str:
+    default = DEFAULTS.get(key, UNDEFINED)
+    return settings.get(key, "unset" if default == UNDEFINED else default)
 
 
 @contextmanager
@@ -79,7 +133,7 @@ def holding(warehouse: Warehouse, settings: Mapping[str, str]) -> Iterator[None]
     finally:
         for key in changed:
             # A RESET alone would go back to Spark's default, not to what the profile set.
-            is_set = before[key] != _UNSET
+            is_set = before[key] != UNDEFINED
             warehouse.execute(set_statement(key, before[key]) if is_set else f"RESET `{key}`")
 
 
@@ -88,4 +142,4 @@ def _values(warehouse: Warehouse, keys: list[str]) -> dict[str, str]:
     if len(keys) == 1:
         return {keys[0]: warehouse.rows(f"SET {keys[0]}")[0]["value"]}
     listed = {row["key"]: row["value"] for row in warehouse.rows("SET")} if keys else {}
-    return {key: listed.get(key, _UNSET) for key in keys}
+    return {key: listed.get(key, UNDEFINED) for key in keys}

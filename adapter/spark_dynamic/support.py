@@ -192,7 +192,7 @@ _REASONS = {
     ),
     # The stored table cannot be carried on.
     "DEFINITION_CHANGED": (
-        "The query, or a view that it reads, was changed.",
+        "The query, or a view or function that it reads, was changed.",
         "Keep to edits of format, comments, aliases and names of common tables if it is not to "
         "be built anew.",
     ),

@@ -13,7 +13,7 @@ from spark_dynamic.changes.stream import Stream, definition_hash
 from spark_dynamic.errors import EngineError
 from spark_dynamic.names import TableName
 from spark_dynamic.refresh.cycle import Cycle
-from spark_dynamic.settings import effective
+from spark_dynamic.settings import as_named_by, differences
 from spark_dynamic.sql.references import Unreadable
 from spark_dynamic.sql.resolve import resolve
 from spark_dynamic.warehouse import Relation, Warehouse
@@ -23,11 +23,20 @@ def hashes_of(
     read: ChangeRead, known: Stream | None, cycle: Cycle, warehouse: Warehouse
 ) -> tuple[str, str]:
     """Return the fingerprint of a stream and the hash of its texts."""
-    text_hash = definition_hash(read, _texts(read, cycle, warehouse))
-    if known is not None and known.text_hash == text_hash:
+    texts = _texts(read, cycle, warehouse)
+    text_hash = definition_hash(read, texts)
+    if known is not None and known.text_hash in (text_hash, _as_before(read, known, texts)):
         # Also if this engine would write another fingerprint.
         return known.fingerprint, text_hash
     return _meaning(read, cycle, warehouse) or text_hash, text_hash
+
+
+def _as_before(read: ChangeRead, known: Stream, texts: list[str]) -> str:
+    """Return the hash that an engine would give which names the settings that a stream names."""
+    if known.names_all_settings:
+        return ""
+    named = as_named_by(known.read.settings, read.settings)
+    return definition_hash(replace(read, settings=named), texts)
 
 
 def as_it_is_now(
@@ -52,11 +61,9 @@ def stream_changed(built: Stream, now: Stream, consumer: TableName) -> EngineErr
 
 def _why(built: Stream, now: Stream) -> str:
     """Return what is not as it was when the stream was built, if anything."""
-    before, after = effective(built.read.settings), effective(now.read.settings)
-    changed = [key for key in sorted({*before, *after}) if before.get(key) != after.get(key)]
+    changed = differences(built.read.settings, now.read.settings)
     if changed:
-        shown = [f"{key} was {before.get(key)} and is {after.get(key)}" for key in changed]
-        return f": {', '.join(shown)}"
+        return f": {changed}"
     return "" if built.fingerprint == now.fingerprint else ": a view that it reads was changed"
 
 

@@ -48,6 +48,8 @@ class Stream:
     max_retention_extension: timedelta | None = None
     # Of the texts that the fingerprint came from.
     text_hash: str = ""
+    # Whether the settings are all that may change rows; older engines named a few of them.
+    names_all_settings: bool = True
 
     @property
     def name(self) -> str:
@@ -109,6 +111,7 @@ def write_stream(stream: Stream) -> dict[str, str]:
         "upserts": stream.read.upserts,
         "fingerprint": stream.fingerprint,
         "text_hash": stream.text_hash,
+        "names_all_settings": stream.names_all_settings,
         "start": None if stream.start is None else write_position(stream.start),
         "started_at": stamp(stream.started_at),
         "initial_rows": stream.initial_rows,
@@ -181,6 +184,7 @@ def _read(properties: Mapping[str, str], view: TableName) -> Stream:
         has_chosen_start=body["has_chosen_start"],
         at=body["at"],
         max_retention_extension=timedelta(seconds=extension) if extension else None,
+        names_all_settings=body.get("names_all_settings", False),
     )
 
 

@@ -110,6 +110,8 @@ class Record:
     has_empty_delta: bool = False
     # How many rows tables had at a version, as far as that was known: from there on history tells.
     rows: dict[str, tuple[int, int]] = field(default_factory=dict)
+    # Whether the settings are all that may change rows; older engines named a few of them.
+    names_all_settings: bool = False
 
     def pin_of(self, table: TableName) -> Pin | None:
         """Return the version of a base table that this refresh saw."""

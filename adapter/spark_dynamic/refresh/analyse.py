@@ -13,12 +13,13 @@ from spark_dynamic.names import TableName
 from spark_dynamic.refresh.char_check import pads_otherwise
 from spark_dynamic.refresh.cycle import Cycle
 from spark_dynamic.refresh.failures import failure, watched
+from spark_dynamic.refresh.functions import definitions
 from spark_dynamic.refresh.request import Request
 from spark_dynamic.sql.bind import bind
 from spark_dynamic.sql.char_columns import all_typed, are_known, find_char_columns
 from spark_dynamic.sql.dialect import rendered
+from spark_dynamic.sql.encryption import ENCRYPTS, encrypts_alike
 from spark_dynamic.sql.guard import (
-    CLOCK,
     Explained,
     agree,
     beyond_plans,
@@ -28,11 +29,12 @@ from spark_dynamic.sql.guard import (
 from spark_dynamic.sql.pin import MODEL_PROPERTY, Query, pinned
 from spark_dynamic.sql.references import Unreadable
 from spark_dynamic.sql.resolve import resolve
+from spark_dynamic.sql.spark_functions import CLOCK
 from spark_dynamic.support import NotIncremental, Reason, reason
 from spark_dynamic.warehouse import Relation, Warehouse
 
 # How texts are read and judged. A new number makes every stored verdict be given again.
-_READING = 6
+_READING = 7
 # Without it, no plan shows which columns are of type char.
 _READ_PADDED = "spark.sql.readSideCharPadding"
 # Spark's names for errors that another try of the same text would meet again.
@@ -53,6 +55,8 @@ class Analysis:
     without_versions: tuple[TableName, ...] = ()
     unreadable: str = ""
     relations: tuple[Relation, ...] = ()
+    # The hash that older engines gave, which looked at declared functions alone, if it differs.
+    former_hash: str = ""
 
     def tables(self) -> set[TableName]:
         """Return every table that has versions."""
@@ -94,9 +98,11 @@ def analyse(request: Request, cycle: Cycle, warehouse: Warehouse) -> Analysis:
             upstreams.append(upstream_of(table, cycle, warehouse))
         else:
             bases.append(table)
-    functions = [
-        cycle.catalog.function_text(warehouse, name) for name in request.config.immutable_functions
-    ]
+    declared, functions, former_hash = request.config.immutable_functions, list[str](), ""
+    if declared:
+        functions = definitions(declared, query, request.schema, cycle, warehouse)
+        former = [cycle.catalog.function_text(warehouse, name) for name in declared]
+        former_hash = _hash([*query.texts(), *former])
     return Analysis(
         query,
         _hash([*query.texts(), *functions]),
@@ -104,6 +110,7 @@ def analyse(request: Request, cycle: Cycle, warehouse: Warehouse) -> Analysis:
         tuple(upstreams),
         tuple(others),
         relations=tuple(relations),
+        former_hash=former_hash,
     )
 
 
@@ -154,7 +161,14 @@ def judge(
         # What is not about the text may pass: then the next run asks again.
         lasting = error.condition.startswith(_ABOUT_THE_TEXT)
         return Verdict(key if lasting else "", columns, "PLANS_DIFFER", str(error).splitlines()[0])
-    volatile = tuple(volatile_functions(original.functions, request.config.immutable_functions))
+    # Views are written out there, so that their calls are seen, too.
+    fixed = {ENCRYPTS} if encrypts_alike(analysis.query.all_texts()) else set()
+    whole = replace(
+        original,
+        calls=original.calls | changed.calls,
+        functions=original.functions - fixed,
+    )
+    volatile = tuple(volatile_functions(whole, request.config.immutable_functions))
     if analysis.query.clock_literals():
         volatile = tuple(sorted({*volatile, "current_date"}))
     difference = _difference(analysis, original, changed, bool(volatile))
@@ -302,6 +316,6 @@ def always_full(analysis: Analysis, verdict: Verdict) -> Reason | None:
     if verdict.volatile:
         clock = [name for name in verdict.volatile if name in CLOCK]
         only_clock = len(clock) == len(verdict.volatile)
-        names = ", ".join(f"{name}()" for name in verdict.volatile)
+        names = ", ".join(name if " " in name else f"{name}()" for name in verdict.volatile)
         return reason("CLOCK_FUNCTION" if only_clock else "VOLATILE_FUNCTION", names)
     return None

@@ -48,6 +48,7 @@ def new_record(plan: Plan, cycle: Cycle, attempt: str) -> Record:
         frontier=tuple(sorted(cut.pins.values(), key=lambda pin: str(pin.table))),
         upstreams={str(t): taken.record.attempt for t, taken in cut.upstreams.items()},
         settings=request.settings,
+        names_all_settings=True,
         text_hash=plan.analysis.text_hash,
         verdict=plan.verdict,
         columns=plan.columns,

@@ -237,8 +237,11 @@ def _plan(request: Request, cycle: Cycle, warehouse: Warehouse, failed: str = ""
         return _with_query(plan, warehouse)
     if decision.action == "NO_DATA" and record and isinstance(cut, Cut):
         retention = request.config.history_retention
-        moves = record.text_hash != analysis.text_hash or has_moved(
-            record, cut, retention, cycle, warehouse
+        moves = (
+            record.text_hash != analysis.text_hash
+            # From here on, a change of any setting is seen.
+            or not record.names_all_settings
+            or has_moved(record, cut, retention, cycle, warehouse)
         )
         return replace(plan, moves_record=moves)
     return plan

@@ -19,6 +19,7 @@ class Request:
     sql: str
     schema: str
     config: DynamicTableConfig
+    # Those that count, and the variables that stood in the text, which has values in their place.
     settings: dict[str, str]
     engine_version: str
     full_refresh: bool = False

@@ -8,7 +8,7 @@ from spark_dynamic.refresh.analyse import Analysis
 from spark_dynamic.refresh.cycle import Cycle
 from spark_dynamic.refresh.request import Request
 from spark_dynamic.refresh.stored import Stored
-from spark_dynamic.settings import effective
+from spark_dynamic.settings import as_named_by, differences
 from spark_dynamic.support import Reason, reason
 from spark_dynamic.warehouse import Warehouse
 
@@ -36,17 +36,26 @@ def why_invalid(
     if record.is_wrong:
         found = record.reason.removeprefix("SELF_CHECK_FAILED: ")
         return replace(reason("SELF_CHECK_FAILED"), sentence=found)
-    if record.text_hash != analysis.text_hash and not is_cosmetic(record):
+    now = request.settings
+    if not record.names_all_settings:
+        now = as_named_by(record.settings, now)
+    if changed := differences(record.settings, now):
+        return reason("SETTINGS_CHANGED", changed)
+    if not _has_text_of(analysis, record) and not is_cosmetic(record):
         return reason("DEFINITION_CHANGED")
-    then, now = effective(record.settings), effective(request.settings)
-    if then != now:
-        return reason("SETTINGS_CHANGED", _differences(then, now))
     # A text that is not pinned says of its sources only where they were.
     for pin in record.frontier if record.verdict.passed else ():
         problem = _source_problem(pin, analysis, cycle, warehouse)
         if problem:
             return problem
     return None
+
+
+def _has_text_of(analysis: Analysis, record: Record) -> bool:
+    if record.text_hash == analysis.text_hash:
+        return True
+    is_older = not record.names_all_settings
+    return is_older and record.text_hash == analysis.former_hash
 
 
 def _source_problem(
@@ -64,8 +73,3 @@ def _source_problem(
         return None if same else reason("SOURCE_REPLACED", str(pin.table))
     newest = cycle.catalog.history(warehouse, pin.table)[0].version
     return reason("SOURCE_REPLACED" if newest < pin.version else "HISTORY_LOST", str(pin.table))
-
-
-def _differences(old: dict[str, str], new: dict[str, str]) -> str:
-    keys = [key for key in sorted(old.keys() | new.keys()) if old.get(key) != new.get(key)]
-    return ", ".join(f"{key} was {old.get(key)} and is {new.get(key)}" for key in keys)

@@ -13,6 +13,7 @@ from spark_dynamic.names import TableName
 from spark_dynamic.settings import holding
 from spark_dynamic.sql.char_columns import PADDING, CharColumns, read_char_columns
 from spark_dynamic.sql.normal_plan import normalise
+from spark_dynamic.sql.spark_functions import BUILT_IN, CLOCK, VOLATILE
 from spark_dynamic.warehouse import Warehouse
 
 _LEAF = re.compile(
@@ -27,17 +28,14 @@ _SAMPLE = re.compile(r"^\W*Sample ", re.MULTILINE)
 _OPERATOR = re.compile(r"(?:\A|^[ :]*[+:]- )'?(\w+)(?: (\w+))?", re.MULTILINE)
 _FUNCTION = re.compile(r"\b((?:[a-z_][\w]*\.)*[a-z_]\w*)\(", re.IGNORECASE)
 
-# Functions whose value is another one on the next call, though no table changed.
-CLOCK = {
-    "current_timestamp", "now", "current_date", "curdate", "localtimestamp", "current_time",
-}  # fmt: skip
-VOLATILE = {
-    "rand", "randn", "random", "randstr", "uniform", "uuid", "shuffle", "sample",
-    "monotonically_increasing_id", "spark_partition_id", "input_file_name",
-    "input_file_block_start", "input_file_block_length", "current_user", "user", "session_user",
-    "current_database", "current_schema", "current_catalog", "version", "java_method", "reflect",
-    "try_reflect", "_metadata",
-}  # fmt: skip
+# In a text as it was parsed, names that are still to be looked up have a mark before them.
+_NAME = r"(?:`[^`]+`|\w+)"
+_CALL = re.compile(rf"'({_NAME}(?:\.{_NAME})*)\(")
+_TABLE_CALL = re.compile(r"'UnresolvedTableValuedFunction \[([^\]]+)\]")
+_SQL_TABLE_FUNCTION = re.compile(r"\bSQLFunctionNode ([\w.`]+)")
+_SESSION_VARIABLE = re.compile(r"\bvariablereference\((?:system\.)?(?:session\.)?([^=]+)=")
+_SPARKS_OWN = ("system.builtin.", "builtin.")
+_OF_SESSION = ("system.session.", "session.")
 
 # What Spark's own functions begin with if there is a dot in their names.
 _SPARKS = ("system.", PADDING)
@@ -68,6 +66,10 @@ class Explained:
     functions: frozenset[str]
     operators: tuple[str, ...] = ()
     chars: CharColumns = field(default_factory=dict)
+    # The functions that the text itself calls, as they are written there.
+    calls: frozenset[str] = frozenset()
+    # Variables of the session, whose values are in the plan.
+    variables: frozenset[str] = frozenset()
 
 
 def explain(warehouse: Warehouse, sql: str) -> Explained:
@@ -98,6 +100,7 @@ def read_explanation(text: str) -> Explained:
         raise WarehouseError(_FAILED, text[wrong.end() if wrong else 0 :].strip())
     columns, _, tree = analysed.partition("\n")
     functions = {name.lower() for name in _FUNCTION.findall(tree)}
+    functions |= {_plain(name) for name in _SQL_TABLE_FUNCTION.findall(tree)}
     if _SAMPLE.search(tree):
         functions.add("sample")
     if _FILE_METADATA.search(tree):
@@ -114,7 +117,21 @@ def read_explanation(text: str) -> Explained:
         functions=frozenset(functions),
         operators=tuple(_operators(tree)),
         chars=read_char_columns(tree),
+        calls=frozenset(_calls(parsed)),
+        variables=frozenset(_plain(name) for name in _SESSION_VARIABLE.findall(tree)),
     )
+
+
+def _calls(parsed: str) -> Iterator[str]:
+    """Yield the functions that a text calls, in small letters and without quotes."""
+    for match in _CALL.finditer(parsed):
+        yield _plain(match.group(1))
+    for match in _TABLE_CALL.finditer(parsed):
+        yield _plain(match.group(1).replace(", ", "."))
+
+
+def _plain(name: str) -> str:
+    return name.replace("`", "").lower()
 
 
 def _operators(tree: str) -> Iterator[str]:
@@ -174,13 +191,35 @@ def agree(original: Explained, changed: Explained, volatile: bool) -> bool:
     return plans[0] == plans[1]
 
 
-def volatile_functions(functions: frozenset[str], immutable: tuple[str, ...]) -> list[str]:
-    """Return the functions of a plan whose value may change while no table does."""
-    found = functions & (CLOCK | VOLATILE)
-    # A function of the user's own carries its catalog and schema in the plan.
-    own = {name for name in functions if "." in name and not name.startswith(_SPARKS)}
-    declared = {name for name in own if _is_declared(name, immutable)}
-    return sorted(found | (own - declared))
+def volatile_functions(explained: Explained, immutable: tuple[str, ...]) -> list[str]:
+    """Return the functions of a plan whose value may change while no table does.
+
+    These are known ones of Spark, and all that are not Spark's own, unless they are declared.
+    """
+    # A function in a catalog carries its catalog and schema in the plan.
+    in_catalog = {
+        name for name in explained.functions if "." in name and not name.startswith(_SPARKS)
+    }
+    found = explained.functions & (CLOCK | VOLATILE)
+    others = in_catalog | set(_beside_catalog(explained, in_catalog))
+    declared = {name for name in others if _is_declared(name, immutable)}
+    variables = {f"the session variable {name}" for name in explained.variables}
+    return sorted(found | (others - declared) | variables)
+
+
+def _beside_catalog(explained: Explained, in_catalog: set[str]) -> Iterator[str]:
+    """Yield called functions that are neither Spark's own nor shown with a schema in the plan.
+
+    Such are temporary functions, and those that an extension brings along.
+    """
+    for call in explained.calls:
+        if call.startswith(_SPARKS_OWN) or call in BUILT_IN:
+            continue
+        of_session = next((p for p in _OF_SESSION if call.startswith(p)), "")
+        name = call.removeprefix(of_session)
+        is_shown = any(known.endswith(f".{name}") for known in in_catalog)
+        if of_session or not is_shown or name in explained.functions:
+            yield name
 
 
 def _is_declared(name: str, immutable: tuple[str, ...]) -> bool:

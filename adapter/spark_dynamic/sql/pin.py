@@ -4,7 +4,7 @@ Only the characters of the table names and clock functions are replaced; the res
 stays as it was written, so nothing else can change its meaning.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
@@ -49,6 +49,12 @@ class Query:
             if MODEL_PROPERTY not in view.relation.properties:
                 texts += [view.signature(), *view.query.texts()]
         return texts
+
+    def all_texts(self) -> Iterator[str]:
+        """Yield this text and those of all views, as they are."""
+        yield self.text
+        for view in self.views.values():
+            yield from view.query.all_texts()
 
     def path_mentions(self) -> int:
         """Return how often tables are read by their path; plans show no name for those."""

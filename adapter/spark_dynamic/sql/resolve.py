@@ -4,14 +4,20 @@ from collections.abc import Callable
 
 from spark_dynamic.errors import EngineError
 from spark_dynamic.names import TableName
+from spark_dynamic.row_settings import DEFAULTS, UNDEFINED
 from spark_dynamic.sql.pin import MODEL_PROPERTY, Query, ViewQuery
 from spark_dynamic.sql.references import Unreadable, find_references
+from spark_dynamic.sql.substitute import left_to_spark
 from spark_dynamic.warehouse import Relation
 
 Lookup = Callable[[TableName], Relation | None]
 _DEPTH = 50
 # Views that read others twice may come to any number when they are written out.
 _MOST_MENTIONS = 2_000
+_ANSI = "spark.sql.ansi.enabled"
+_ZONE = "spark.sql.session.timeZone"
+# A view does not keep these.
+_NOT_KEPT = "spark.sql.optimizer."
 
 
 def resolve(
@@ -28,6 +34,9 @@ def resolve(
     """
     if depth > _DEPTH:
         raise Unreadable("views are nested too deeply")
+    variables = left_to_spark(text, settings)
+    if variables:
+        raise Unreadable(f"Spark puts values of its own for {', '.join(variables)}")
     references = find_references(text, schema)
     known = {} if known is None else known
     views = {}
@@ -60,15 +69,24 @@ def _check_catalog(relation: Relation) -> None:
 
 
 def _check_settings(relation: Relation, settings: dict[str, str]) -> None:
-    """Spark runs a view under the settings it was created with; written out it would not."""
+    """Spark runs a view under the settings it was created with; written out it would not.
+
+    What it was created without has Spark's default there, whatever this session has.
+    """
     assert relation.view is not None
-    for key, value in settings.items():
-        created_with = relation.view.settings.get(key)
-        if created_with is not None and _plain(created_with) != _plain(value):
-            raise Unreadable(
-                f"the view {relation.name} was created with {key}={created_with}, "
-                f"while this session has {value}"
-            )
+    kept = relation.view.settings
+    for key in sorted((kept.keys() | settings.keys()) & DEFAULTS.keys()):
+        default = DEFAULTS[key]
+        # Before ANSI mode was always kept, it was off.
+        created_with = kept.get(key, "false" if key == _ANSI else default)
+        here = settings.get(key, default)
+        is_unknown = key == _ZONE and UNDEFINED in (created_with, here)
+        if is_unknown or key.startswith(_NOT_KEPT) or _plain(created_with) == _plain(here):
+            continue
+        raise Unreadable(
+            f"the view {relation.name} was created with {key}={created_with}, "
+            f"while this session has {here}"
+        )
 
 
 def _plain(value: str) -> str:

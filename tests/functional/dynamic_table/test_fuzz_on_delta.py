@@ -5,15 +5,18 @@ a `dbt run` after each. `FUZZ_SEEDS=1,2,3` runs other seeds than the fixed one.
 """
 
 import os
+import random
 import re
 from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
-from fuzz.dml import DML, kind_of
+from fuzz.dml import DML, kind_of, random_statements
 from fuzz.project import CI_SEED, MODELS, random_project
+from fuzz.settings import PROFILE, Settings, told_by
 from tests.bags import bag
+from tests.conftest import SMALL_AND_MANY
 from tests.functional.refreshes import actions, assert_equals_query, dbt
 
 _TABLE = re.compile(r"(\bFROM|\bJOIN|,) +(t\d)\b")
@@ -52,17 +55,17 @@ class Fuzzed:
         config = "{{ config(materialized='dynamic_table', refresh_mode='incremental') }}\n"
         table = r"\1 {{ target.schema }}.\2"
         texts = random_project.texts | random_project.spares
-        return {f"{name}.sql": config + _TABLE.sub(table, sql) for name, sql in texts.items()}
+        found = {f"{name}.sql": config + _TABLE.sub(table, sql) for name, sql in texts.items()}
+        told = "{{ config(materialized='dynamic_table') }}\n" + told_by("{{ target.schema }}.t1")
+        return found | {"told.sql": told}
+
+    @pytest.fixture(scope="class")
+    def dbt_profile_target(self):
+        parameters = SMALL_AND_MANY | PROFILE
+        return {"type": "spark_dynamic", "threads": 2, "server_side_parameters": parameters}
 
     def test_every_refresh_is_right(self, project, random_project):
-        feed = "tblproperties ('delta.enableChangeDataFeed' = 'true')"
-        for number, (name, table) in enumerate(random_project.tables.items()):
-            columns = ", ".join(f"{column} {kind}" for column, kind in table.columns.items())
-            # Every other table has partitions, the first one too.
-            form = "using delta" if number % 2 else "using delta partitioned by (k)"
-            project.run_sql(f"create table {{schema}}.{name} ({columns}) {form} {feed}")
-        for statement in random_project.fill:
-            project.run_sql(statement)
+        self.fill(project, random_project)
         texts = self.built(random_project)
         stored = {name: self.stored(name) for name in texts}
         self.check(project, texts, stored)
@@ -87,6 +90,34 @@ class Fuzzed:
         assert cases >= 20
         # Chance leaves some sources, and so some models, as they are.
         assert len(used) >= (MODELS if self.seed == CI_SEED else MODELS // 2 + 1)
+
+    def fill(self, project, random_project) -> None:
+        """Make the tables as they are at first."""
+        feed = "tblproperties ('delta.enableChangeDataFeed' = 'true')"
+        for number, (name, table) in enumerate(random_project.tables.items()):
+            columns = ", ".join(f"{column} {kind}" for column, kind in table.columns.items())
+            # Every other table has partitions, the first one too.
+            form = "using delta" if number % 2 else "using delta partitioned by (k)"
+            project.run_sql(f"create or replace table {{schema}}.{name} ({columns}) {form} {feed}")
+        for statement in random_project.fill:
+            project.run_sql(statement)
+
+    def test_a_changed_setting_is_followed(self, project, random_project, monkeypatch):
+        rng, settings = random.Random(self.seed), Settings()
+        self.fill(project, random_project)
+        table = random_project.tables["t1"]
+        dbt("run", "--select", "told")
+        # One that is sure to be another, and some more or less.
+        for ansi in (False, None, None, None):
+            before = settings
+            settings = Settings(ansi) if ansi is not None else settings.changed(rng)
+            for key, value in settings.environment.items():
+                monkeypatch.setenv(key, value)
+            for statement in random_statements(rng, "{schema}.t1", table, 2):
+                project.run_sql(statement)
+            [action] = actions(dbt("run", "--select", "told")).values()
+            assert ("SETTINGS_CHANGED" in action) is (settings != before), action
+            assert_equals_query(project, "told", settings.wanted("{schema}.t1"))
 
     def built(self, random_project) -> dict[str, str]:
         """Build the models; spare ones in place of those that types rule out."""

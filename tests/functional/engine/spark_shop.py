@@ -53,6 +53,7 @@ class SparkShop:
         warehouse: SparkWarehouse | None = None,
         cycle: Cycle | None = None,
         hook: Callable[[], None] | None = None,
+        settings_too: dict[str, str] | None = None,
         **more: Any,
     ) -> Outcome:
         """Refresh a model, in a cycle of its own if none is given, with or without a pre-hook."""
@@ -67,7 +68,7 @@ class SparkShop:
             sql=sql,
             schema=self.schema,
             config=config,
-            settings=SETTINGS,
+            settings={**SETTINGS, **(settings_too or {})},
             engine_version="0.test",
             **more,
         )

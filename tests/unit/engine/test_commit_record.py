@@ -55,6 +55,7 @@ def full_record() -> Record:
         distrusted="fingerprint",
         has_empty_delta=True,
         rows={f"s.{ODD}": (7, 100)},
+        names_all_settings=True,
     )
 
 

@@ -6,8 +6,8 @@ import sqlglot
 from spark_dynamic.plan.fingerprint import canonical
 from spark_dynamic.sql.as_written import AS_WRITTEN
 from spark_dynamic.sql.dialect import SparkDynamic, parsed, rendered
-from spark_dynamic.sql.guard import CLOCK, VOLATILE
 from spark_dynamic.sql.measures import is_aggregate
+from spark_dynamic.sql.spark_functions import CLOCK, VOLATILE
 
 
 @pytest.mark.parametrize("name", sorted(AS_WRITTEN))

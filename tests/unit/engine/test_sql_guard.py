@@ -5,7 +5,6 @@ from fake_warehouse import FakeWarehouse
 from spark_dynamic.errors import WarehouseError
 from spark_dynamic.names import TableName
 from spark_dynamic.sql.guard import (
-    CLOCK,
     Explained,
     agree,
     beyond_plans,
@@ -14,6 +13,7 @@ from spark_dynamic.sql.guard import (
     volatile_functions,
 )
 from spark_dynamic.sql.normal_plan import normalise
+from spark_dynamic.sql.spark_functions import CLOCK
 
 JOINED = """== Parsed Logical Plan ==
 'Project [*]
@@ -153,12 +153,12 @@ def test_the_sides_of_a_join_are_told_apart_by_copies() -> None:
 )
 def test_functions_whose_value_moves_are_found(expression: str, expected: list[str]) -> None:
     text = JOINED.replace("upper(s#237)", expression)
-    assert volatile_functions(read_explanation(text).functions, ()) == expected
+    assert volatile_functions(read_explanation(text), ()) == expected
 
 
 def test_a_sample_is_volatile() -> None:
     text = JOINED.replace("+- Join Inner", "+- Sample 0.0, 0.1, false, 7\n +- Join Inner")
-    assert volatile_functions(read_explanation(text).functions, ()) == ["sample"]
+    assert volatile_functions(read_explanation(text), ()) == ["sample"]
 
 
 @pytest.mark.parametrize(
@@ -166,12 +166,44 @@ def test_a_sample_is_volatile() -> None:
     [("f", False), ("sh.f", False), ("spark_catalog.sh.f", False), ("g", True), ("xsh.f", True)],
 )
 def test_a_function_can_be_declared_immutable(declared: str, is_volatile: bool) -> None:
-    functions = frozenset({"spark_catalog.sh.f", "sum"})
-    assert bool(volatile_functions(functions, (declared,))) is is_volatile
+    found = read_explanation(JOINED.replace("upper(", "spark_catalog.sh.f("))
+    assert bool(volatile_functions(found, (declared,))) is is_volatile
+
+
+@pytest.mark.parametrize(
+    ("call", "in_plan", "declared", "expected"),
+    [
+        ("'upper('s)", "upper(s#1)", (), []),
+        ("'system.builtin.upper('s)", "upper(s#1)", (), []),
+        ("'mine('s)", "mine(s#1)", (), ["mine"]),
+        ("'mine('s)", "itsclass(s#1)", (), ["mine"]),
+        ("'mine('s)", "mine(s#1)", ("mine",), []),
+        ("'session.mine('s)", "mine(s#1)", (), ["mine"]),
+        ("'system.session.`mine`('s)", "mine(s#1)", (), ["mine"]),
+        ("'f('s)", "spark_catalog.sh.f(s#1)", (), ["spark_catalog.sh.f"]),
+        ("'f('s)", "spark_catalog.sh.f(s#1)", ("sh.f",), []),
+        ("'f('s)]\n+- 'Filter 'sh.f('s)", "spark_catalog.sh.f(f(s#1))", ("sh.f",), ["f"]),
+        ("'x = mine(s)", "(x#1 = mine(s))", (), []),
+        ("'v1", "variablereference(system.session.v1=5)", (), ["the session variable v1"]),
+    ],
+)
+def test_what_is_not_sparks_own_is_found_in_the_text(
+    call: str, in_plan: str, declared: tuple[str, ...], expected: list[str]
+) -> None:
+    text = JOINED.replace("'Project [*]", f"'Project [{call}]").replace("upper(s#237)", in_plan)
+    assert volatile_functions(read_explanation(text), declared) == expected
+
+
+def test_a_table_function_is_found_by_its_node() -> None:
+    node = "+- SQLFunctionNode spark_catalog.sh.tf\n +- Join Inner"
+    found = read_explanation(JOINED.replace("+- Join Inner", node))
+    assert volatile_functions(found, ()) == ["spark_catalog.sh.tf"]
+    assert volatile_functions(found, ("sh.tf",)) == []
 
 
 def test_a_clock_cannot_be_declared_away() -> None:
-    assert volatile_functions(frozenset({"now"}), ("now",)) == ["now"]
+    found = read_explanation(JOINED.replace("upper(s#237)", "now()"))
+    assert volatile_functions(found, ("now",)) == ["now"]
     assert "now" in CLOCK
 
 
@@ -231,4 +263,4 @@ def test_columns_are_told_apart_in_volatile_plans() -> None:
 )
 def test_only_the_files_own_metadata_is_volatile(column: str, is_volatile: bool) -> None:
     found = read_explanation(JOINED.replace("upper(s#237)", column))
-    assert bool(volatile_functions(found.functions, ())) is is_volatile
+    assert bool(volatile_functions(found, ())) is is_volatile

@@ -1,5 +1,6 @@
 """A stream means what its query, the views below it and the session make of it right now."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -11,7 +12,7 @@ from spark_dynamic.changes.build_stream import StreamRequest, build_stream
 from spark_dynamic.changes.consume import Batch
 from spark_dynamic.changes.consumer import ConsumerRequest
 from spark_dynamic.changes.read import ChangeRead, position_now
-from spark_dynamic.changes.stream import Stream, read_stream
+from spark_dynamic.changes.stream import Stream, read_stream, write_stream
 from spark_dynamic.changes.stream_config import StreamConfig
 from spark_dynamic.errors import EngineError
 from spark_dynamic.names import TableName
@@ -91,7 +92,7 @@ def test_a_setting_that_changes_results_stops_consumers_and_is_named(shop: Strea
     told = f"STREAM_CHANGED.*{ZONE} was {SETTINGS[ZONE]} and is Asia/Tokyo"
     with pytest.raises(EngineError, match=told):
         consume(shop, **{ZONE: "Asia/Tokyo"})
-    with pytest.raises(EngineError, match="spark.sql.timestampType was None and is NTZ"):
+    with pytest.raises(EngineError, match="spark.sql.timestampType was TIMESTAMP_LTZ and is NTZ"):
         consume(shop, **{"spark.sql.timestampType": "NTZ"})
     shop.spark.write("shop.orders").append((5, 20, 5))
     assert consume(shop) == [1, 2, 3, 4, 5]
@@ -105,3 +106,22 @@ def test_a_new_consumer_goes_by_what_it_has_consumed(shop: StreamShop) -> None:
     consume(shop, "two")
     with pytest.raises(EngineError, match="STREAM_CHANGED"):
         consume(shop)
+
+
+def test_a_stream_of_an_older_engine_is_compared_by_the_settings_that_it_names(
+    shop: StreamShop,
+) -> None:
+    build(shop, KEPT)
+    shop.spark.drop("shop.one")
+    consume(shop)
+    shop.spark.write("shop.orders").append((5, 20, 5))
+    nulls = "spark.sql.jsonGenerator.ignoreNullFields"
+    with pytest.raises(EngineError, match=f"STREAM_CHANGED.*{nulls} was true and is false"):
+        consume(shop, **{nulls: "false"})
+    properties = shop.spark.view("shop.kept_stream").properties
+    stream = read_stream(StreamWarehouse(shop.spark), VIEW)
+    assert stream is not None
+    properties |= write_stream(replace(stream, names_all_settings=False))
+    assert consume(shop, **{nulls: "false"}) == [1, 2, 3, 4, 5]
+    with pytest.raises(EngineError, match="STREAM_CHANGED"):
+        consume(shop, **{ZONE: "Asia/Tokyo"})

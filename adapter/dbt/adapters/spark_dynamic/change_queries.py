@@ -11,7 +11,7 @@ from dbt.adapters.spark_dynamic.config import MATERIALIZATION, read_config
 from dbt.adapters.spark_dynamic.dynamic_tables import DynamicTables
 from dbt.adapters.spark_dynamic.errors import ChangesError
 from dbt.adapters.spark_dynamic.given import is_relation, names_of, row_keys_of
-from dbt.adapters.spark_dynamic.requests import result_settings
+from dbt.adapters.spark_dynamic.requests import as_read, result_settings
 from dbt.adapters.spark_dynamic.stream_positions import StreamPositions
 from dbt.adapters.spark_dynamic.unit_test_inputs import with_inputs
 from dbt.adapters.spark_dynamic.warehouse import DbtWarehouse
@@ -174,7 +174,7 @@ class ChangeQueries:
                 row_keys=keys or stream.read.row_keys,
             )
         return ChangeRead(
-            sql=_query(relation_or_sql),
+            sql=as_read(self._adapter, _query(relation_or_sql))[0],
             schema=self._adapter.config.credentials.schema,
             settings=result_settings(self._adapter),
             mode=_mode(mode or Mode.MIN_DELTA.value),

@@ -143,6 +143,12 @@ class SessionHandle(SparkConnectionWrapper):
 
         return jobs_of(self._session)
 
+    @property
+    def settings(self) -> dict[str, str]:
+        """Everything that is set in this session."""
+        with self._running():
+            return dict(self.session.conf.getAll)
+
     def cursor(self) -> "SessionHandle":
         """Forget the previous result."""
         self._frame = self._rows = None
@@ -251,6 +257,15 @@ class ThriftHandle(PyhiveConnectionWrapper):
     @poll_interval.setter
     def poll_interval(self, chosen: int) -> None:
         """Ignore dbt-spark's default; an interval that the user chose is left to its handle."""
+
+
+def settings_of(handle: SparkConnectionWrapper) -> dict[str, str]:
+    """Return everything that is set in a session; values that look like secrets are hidden."""
+    if isinstance(handle, SessionHandle):
+        return handle.settings
+    cursor = handle.cursor()
+    cursor.execute("SET")
+    return {row[0]: row[1] for row in cursor.fetchall() or ()}
 
 
 class SparkDynamicConnectionManager(SparkConnectionManager):

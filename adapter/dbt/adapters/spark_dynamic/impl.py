@@ -1,6 +1,7 @@
 """The adapter that dbt talks to."""
 
 import sys
+import threading
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -15,7 +16,7 @@ from dbt.adapters.spark_dynamic import seeds
 from dbt.adapters.spark_dynamic.__version__ import version
 from dbt.adapters.spark_dynamic.change_queries import ChangeQueries
 from dbt.adapters.spark_dynamic.config import MATERIALIZATION, SparkDynamicConfig
-from dbt.adapters.spark_dynamic.connections import SparkDynamicConnectionManager
+from dbt.adapters.spark_dynamic.connections import SparkDynamicConnectionManager, settings_of
 from dbt.adapters.spark_dynamic.defaults import prefer_delta
 from dbt.adapters.spark_dynamic.dynamic_tables import DynamicTables
 from dbt.adapters.spark_dynamic.errors import reported
@@ -56,6 +57,8 @@ class SparkDynamicAdapter(SparkAdapter):
         super().__init__(*args, **kwargs)
         self._dynamic_tables = DynamicTables(self)
         self._streams = Streams(self, self._dynamic_tables)
+        self._session_settings: dict[str, str] | None = None
+        self._session_settings_lock = threading.Lock()
 
     @classmethod
     def get_adapter_run_info(cls, config: RelationConfig) -> Any:
@@ -102,6 +105,7 @@ class SparkDynamicAdapter(SparkAdapter):
                 self._streams.flush()
                 self._dynamic_tables.flush()
         finally:
+            self._session_settings = None
             super().cleanup_connections()
 
     def calculate_freshness_from_metadata(
@@ -112,6 +116,14 @@ class SparkDynamicAdapter(SparkAdapter):
         with reported():
             changed = last_change(warehouse, TableName.of(source.schema, source.identifier))
         return None, self._create_freshness_response(changed, warehouse.now())
+
+    def session_settings(self) -> dict[str, str]:
+        """Return what is set in a session of this invocation; all begin with the same."""
+        with self._session_settings_lock:
+            if self._session_settings is None:
+                handle = self.connections.get_thread_connection().handle
+                self._session_settings = settings_of(handle)
+            return self._session_settings
 
     def warn(self, message: str) -> None:
         """Warn as dbt does: shown, counted, an error under `--warn-error`."""

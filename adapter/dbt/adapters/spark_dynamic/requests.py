@@ -9,7 +9,8 @@ from dbt.adapters.spark_dynamic.config import read_config
 from spark_dynamic.apply.constraints import Constraint, check, not_null
 from spark_dynamic.names import TableName
 from spark_dynamic.refresh.request import Request
-from spark_dynamic.settings import changes_rows
+from spark_dynamic.settings import counted
+from spark_dynamic.sql.substitute import substituted
 
 if TYPE_CHECKING:
     from dbt.adapters.spark_dynamic.impl import SparkDynamicAdapter
@@ -26,13 +27,14 @@ def request_for(
     config = model["config"]
     docs = config.get("persist_docs") or {}
     columns = model.get("columns", {}).values() if docs.get("columns") else ()
+    text, settings = as_read(adapter, sql.strip().removesuffix(";"))
     return Request(
         model=model["unique_id"],
         view=TableName.of(relation.schema, relation.identifier),
-        sql=sql.strip().removesuffix(";"),
+        sql=text,
         schema=adapter.config.credentials.schema,
         config=read_config(model),
-        settings=result_settings(adapter),
+        settings=settings,
         engine_version=version,
         full_refresh=full_refresh,
         full_refresh_forbidden=config.get("full_refresh") is False,
@@ -75,6 +77,13 @@ def _has_contract(model: Mapping[str, Any]) -> bool:
 
 
 def result_settings(adapter: "SparkDynamicAdapter") -> dict[str, str]:
-    """Return the settings of the profile that change what a query returns."""
-    chosen = adapter.config.credentials.server_side_parameters
-    return {key: value for key, value in sorted(chosen.items()) if changes_rows(key)}
+    """Return the settings that change what a query returns."""
+    profile = adapter.config.credentials.server_side_parameters
+    return counted(profile, adapter.session_settings())
+
+
+def as_read(adapter: "SparkDynamicAdapter", sql: str) -> tuple[str, dict[str, str]]:
+    """Return a text as Spark reads it, and all settings that its rows depend on."""
+    profile = adapter.config.credentials.server_side_parameters
+    text, variables = substituted(sql, {**adapter.session_settings(), **profile})
+    return text, {**result_settings(adapter), **variables}

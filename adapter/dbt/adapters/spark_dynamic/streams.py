@@ -16,7 +16,7 @@ from dbt.adapters.spark_dynamic.dynamic_tables import DynamicTables
 from dbt.adapters.spark_dynamic.errors import StreamError
 from dbt.adapters.spark_dynamic.given import row_keys_of
 from dbt.adapters.spark_dynamic.replacing import replacing
-from dbt.adapters.spark_dynamic.requests import result_settings
+from dbt.adapters.spark_dynamic.requests import as_read, result_settings
 from dbt.adapters.spark_dynamic.stream_models import consumer_problems, consumes
 from dbt.adapters.spark_dynamic.stream_positions import StreamPositions
 from dbt.adapters.spark_dynamic.warehouse import DbtWarehouse, translated
@@ -128,7 +128,7 @@ class Streams:
     def _read(self, model: Mapping[str, Any], sql: str) -> ChangeRead:
         config = read_stream_config(model)
         return ChangeRead(
-            sql=sql.strip().removesuffix(";").strip(),
+            sql=as_read(self._adapter, sql.strip().removesuffix(";").strip())[0],
             schema=self._adapter.config.credentials.schema,
             settings=result_settings(self._adapter),
             mode=config.mode,

@@ -154,6 +154,7 @@ class DbtShop:
                 vars=None,
             ),
             spark=self.spark,
+            session_settings=dict,
             cache=Cache(self.spark, self.flags.get("POPULATE_CACHE", True)),
             warn=self.warnings.append,
             tell=self.told.append,

@@ -47,6 +47,7 @@ def shop_below_dbt(monkeypatch: pytest.MonkeyPatch) -> Iterator[Shop]:
     monkeypatch.setattr(SparkDynamicAdapter, "set_relations_cache", list_relations)
     monkeypatch.setattr(SparkDynamicAdapter, "list_schemas", lambda *_: ["shop"])
     monkeypatch.setattr(SparkDynamicAdapter, "check_schema_exists", lambda *_: True)
+    monkeypatch.setattr(SparkDynamicAdapter, "session_settings", lambda *_: {})
     monkeypatch.setattr(dynamic_tables, "DbtWarehouse", session)
     monkeypatch.setattr(impl, "DbtWarehouse", session)
     monkeypatch.delenv("SPARK_DYNAMIC_REFRESH", raising=False)

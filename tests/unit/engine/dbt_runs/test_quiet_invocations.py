@@ -199,3 +199,15 @@ def test_a_source_that_is_written_while_the_cycle_looks_around_is_seen(
     monkeypatch.setattr(catalog, "look_at_logs", look_slowly)
     assert shop.run()["totals"].startswith("FULL")
     assert shop.shop.is_right("report")
+
+
+def test_another_value_of_a_variable_in_the_text_is_seen(shop: DbtShop) -> None:
+    shop.shop.settings["least"] = "0"
+    shop.model("some", "select id from shop.orders where amount > ${least}")
+    settled_run(shop)
+    shop.shop.settings["other"] = "not in the text"
+    assert shop.run()["some"] == "NO_DATA"
+    shop.shop.settings["least"] = "6"
+    assert "SETTINGS_CHANGED" in shop.run()["some"]
+    assert "least was 0 and is 6" in shop.rows[-1].reason
+    assert shop.spark.read("select * from shop.some") == [(2,), (3,)]
