@@ -123,12 +123,12 @@ def test_with_a_pre_hook_nothing_is_computed_twice(shop: SparkShop) -> None:
         shop.refresh(name)
 
     took: list[list[Cost]] = []
-    for hook in (None, lambda: None):
+    # The first refresh after a build asks for more than later ones.
+    for hook in (None, None, lambda: None):
         shop.run("UPDATE a SET v = v + 1 WHERE k < 3")
         took.append([costs.cost(name, "INCREMENTAL", hook=hook)[0] for name in shop.models])
         assert [shop.difference(name) for name in shop.models] == [[], []]
-    without, with_hook = took
-    assert with_hook == without
+    assert took[2] == took[1]
 
     for name in shop.models:
         shop.run("UPDATE a SET v = v + 1 WHERE k < 3")
