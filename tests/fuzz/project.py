@@ -15,6 +15,8 @@ from spark_dynamic.support import NotIncremental
 MODELS, ROUNDS = 7, 3
 # Models for those that the types of their columns rule out, which only Spark knows.
 SPARES = 4
+# Longer than all texts that occur: Spark fills up a char with spaces when it reads it.
+LENGTHS = ("varchar(9)", "char(9)")
 # What `make test` runs: all kinds of changes and of columns occur.
 CI_SEED = 24
 
@@ -30,6 +32,8 @@ class RandomProject:
     fill: list[str]
     # What happens before each run.
     rounds: list[list[str]]
+    # The columns of each table as it is created.
+    declared: dict[str, str]
 
     def column_kinds(self) -> set[str]:
         """Return the types that columns of the tables have."""
@@ -57,7 +61,18 @@ def random_project(seed: int) -> RandomProject:
         name = aside.choice(list(tables))
         statements.append(overwritten_part(aside, f"{{schema}}.{name}", tables[name]))
     spares = {f"spare_{i}": sql for i, sql in enumerate(_queries(rng, tables, SPARES))}
-    return RandomProject(tables, texts, spares, fill, rounds)
+    declared = {name: _declared(seed, name, table) for name, table in tables.items()}
+    return RandomProject(tables, texts, spares, fill, rounds, declared)
+
+
+def _declared(seed: int, name: str, table: Table) -> str:
+    """Return the columns of a table for Spark; some texts have a length, which DuckDB has not."""
+    rng = random.Random(f"{seed} {name} lengths")
+    types = {
+        column: rng.choice(("string", *LENGTHS)) if kind == "string" else kind
+        for column, kind in table.columns.items()
+    }
+    return ", ".join(f"{column} {type}" for column, type in types.items())
 
 
 def _queries(rng: random.Random, tables: dict[str, Table], count: int) -> list[str]:

@@ -94,8 +94,7 @@ class Fuzzed:
     def fill(self, project, random_project) -> None:
         """Make the tables as they are at first."""
         feed = "tblproperties ('delta.enableChangeDataFeed' = 'true')"
-        for number, (name, table) in enumerate(random_project.tables.items()):
-            columns = ", ".join(f"{column} {kind}" for column, kind in table.columns.items())
+        for number, (name, columns) in enumerate(random_project.declared.items()):
             # Every other table has partitions, the first one too.
             form = "using delta" if number % 2 else "using delta partitioned by (k)"
             project.run_sql(f"create or replace table {{schema}}.{name} ({columns}) {form} {feed}")
