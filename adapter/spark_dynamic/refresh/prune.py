@@ -43,15 +43,15 @@ def useless_generations(
     retention: timedelta,
     cycle: Cycle,
     warehouse: Warehouse,
+    in_use: TableName,
     grace: timedelta | None = None,
 ) -> Iterator[Left]:
     """Yield the generations that nobody can need: without a record, or beyond the retention.
 
-    Those without a record may have a time of `grace`, in which a build could still go on.
+    The newest commit of the one `in_use` shows how far the storage's clock has come. Those without
+    a record may have a time of `grace`, in which a build could still go on.
     """
-    stored = find_stored(view, cycle, warehouse)
-    newest = stored.tail.newest if stored else None
-    now = cycle.undisputed_now(newest.commit.timestamp if newest else None)
+    now = cycle.undisputed_now(cycle.catalog.history(warehouse, in_use)[0].timestamp)
     if now is None:
         return
     oldest, untouched_since = now - retention, None if grace is None else now - grace
@@ -82,7 +82,9 @@ def old_generations(
         if shown is not None and shown.view is not None and MODEL_PROPERTY in shown.properties:
             in_use.add(storage_behind(shown, one))
         others = [n for n in stored.all_generations if storage_name(one, n) not in in_use]
-        yield from useless_generations(one, others, retention, cycle, warehouse, _GRACE)
+        yield from useless_generations(
+            one, others, retention, cycle, warehouse, stored.storage, _GRACE
+        )
 
 
 def without_model(

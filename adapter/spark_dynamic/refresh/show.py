@@ -169,6 +169,6 @@ def _drop_useless(plan: Plan, cycle: Cycle, warehouse: Warehouse) -> None:
     assert plan.stored is not None
     view, retention = plan.request.view, plan.request.config.history_retention
     numbers = plan.stored.all_generations
-    for left in useless_generations(view, numbers, retention, cycle, warehouse):
+    for left in useless_generations(view, numbers, retention, cycle, warehouse, plan.storage):
         warehouse.execute(left.statement)
         cycle.catalog.forget(left.name)
