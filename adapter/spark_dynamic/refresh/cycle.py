@@ -124,7 +124,7 @@ class Cycle:
         if moment < self.data_timestamp:
             made = self.known.later.get(moment, {}).get(key)
             before = None if made is None else self.commit_at(warehouse, table, made)
-            at_least = self.known.pinned_before(moment, key)
+            at_least = self._undated(warehouse, table, self.known.pinned_before(moment, key))
             commit = before or self._newest_by(warehouse, table, moment, at_least)
         elif table in self._written:
             # The storage's clock may run ahead of ours; what the node left is the newest.
@@ -163,6 +163,11 @@ class Cycle:
                 break
             commits = longer
         raise EngineError("SOURCE_MISSING", f"{table} has no version as old as {limit}.")
+
+    def _undated(self, warehouse: Warehouse, table: TableName, version: int) -> int:
+        """Return a version if its date says nothing, being ahead of now; else -1."""
+        commit = self.commit_at(warehouse, table, version) if version >= 0 else None
+        return version if commit and self.is_ahead(warehouse, commit.timestamp) else -1
 
     def reached(self, warehouse: Warehouse) -> datetime:
         """Return the latest moment that a clock which is not wrong may show by now."""
