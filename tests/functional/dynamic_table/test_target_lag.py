@@ -289,7 +289,11 @@ class TestErrors:
         # It goes on from where it was: only what it missed is read.
         assert resumed["numbers"].message == "INCREMENTAL +1 -0"
         assert rows(project, "select number from {schema}.doubled") == [(2,), (4,)]
-        assert self.states(project)["numbers"][:3] == well[:3]
+        # The view does not believe rows that are dated ahead of Spark's own clock.
+        newest = (
+            "select state from {schema}.dynamic_table_refreshes where relation like '%numbers'"
+        )
+        assert rows(project, f"{newest} order by ended_at desc limit 1") == [("SUCCEEDED",)]
 
 
 HOOKED = """
