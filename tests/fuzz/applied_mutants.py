@@ -96,7 +96,7 @@ def an_old_row_is_never_expected(patches: ExitStack) -> None:
         ranges = [range for _, range in old_ranges(delta)]
         return {t: replace(changes, vacant=frozenset(ranges)) for t, changes in facts.items()}
 
-    patch(patches, incremental._Refresh, "_without_vacant", planted)
+    patch(patches, incremental.IncrementalRefresh, "_without_vacant", planted)
 
 
 APPLIED_MUTANTS: tuple[Mutant, ...] = (
