@@ -13,7 +13,6 @@ from spark_dynamic.listing import list_relations, location_of
 from spark_dynamic.names import TableName, parts_of, quote
 from spark_dynamic.warehouse import Column, Commit, Relation, ViewText, Warehouse
 
-_MISSING = ("TABLE_OR_VIEW_NOT_FOUND", "SCHEMA_NOT_FOUND", "DELTA_TABLE_NOT_FOUND")
 _NO_FUNCTION = ("ROUTINE_NOT_FOUND", "UNRESOLVED_ROUTINE", "SCHEMA_NOT_FOUND")
 _FIRST_LOOK = 10
 
@@ -79,7 +78,7 @@ class Catalog:
                 try:
                     rows = warehouse.rows(f"SHOW TABLES IN {key.removesuffix('.``')}")
                 except WarehouseError as error:
-                    if error.condition not in _MISSING:
+                    if not error.misses_table:
                         raise
                     rows = []
                 self._tables[key] = {row["tableName"].lower() for row in rows}
@@ -207,7 +206,7 @@ def describe_relation(warehouse: Warehouse, name: TableName) -> Relation | None:
     try:
         rows = warehouse.rows(f"DESCRIBE TABLE EXTENDED {name.sql}")
     except WarehouseError as error:
-        if error.condition in _MISSING:
+        if error.misses_table:
             return None
         raise
     columns, comments = [], {}
@@ -235,7 +234,7 @@ def _describe_files(warehouse: Warehouse, name: TableName) -> Relation | None:
     try:
         columns = describe_query(warehouse, f"SELECT * FROM {name.sql}")
     except WarehouseError as error:
-        if error.condition in (*_MISSING, "PATH_NOT_FOUND"):
+        if error.misses_table or error.condition == "PATH_NOT_FOUND":
             return None
         raise
     return Relation(name, columns, provider=name.schema, location=name.name)

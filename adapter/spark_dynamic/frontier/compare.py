@@ -93,7 +93,7 @@ def same_columns(warehouse: Warehouse, table: TableName, old: int, new: int) -> 
             return False
         if not any("string" in column.type for column in before):
             return True
-        # Of a column that is no longer a char, no value is padded any more.
+        # Spark stops padding the values of a column that is no longer a char.
         padded, still_padded = (find_char_columns(warehouse, v) for v in versions)
         return padded == still_padded
     except WarehouseError:

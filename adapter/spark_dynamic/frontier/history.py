@@ -156,7 +156,7 @@ def counts(commit: Commit) -> Counts | None:
         case "WRITE" | "STREAMING UPDATE" if kind is Effect.ADDED:
             found = (_number(commit, "numOutputRows"), 0, 0)
         case "WRITE" if replaces_part(commit):
-            # What is written anew because it shares a file with what goes is part of the output.
+            # The output includes kept rows that were copied from rewritten files.
             written, copied = (_number(commit, f"num{what}Rows") for what in ("Output", "Copied"))
             added = None if written is None or copied is None else written - copied
             found = (added, 0, _number(commit, "numDeletedRows"))

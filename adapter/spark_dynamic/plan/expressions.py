@@ -51,7 +51,7 @@ def substitute(expression: Expression, values: Mapping[str, Expression]) -> Expr
 
 
 def refuse_large(size: int) -> None:
-    """Refuse an expression of so many parts that nobody has written all of them."""
+    """Refuse an expression that substitution has made too large."""
     if size > _LARGEST:
         raise NotIncremental("DELTA_TOO_LARGE", f"expressions of more than {_LARGEST:,} parts")
 

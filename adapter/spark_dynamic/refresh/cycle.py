@@ -69,7 +69,7 @@ class Cycle:
     def note_read(self, pin: Pin) -> None:
         """Pin a table where a text has read it that cannot be pinned, if that is further on.
 
-        As with what was written: whoever looked before keeps its pin in its record.
+        A table that was planned before keeps its pin in its record.
         """
         with self._lock(pin.table):
             made = self._pins.get((pin.table, self.data_timestamp))

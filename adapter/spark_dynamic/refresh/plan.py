@@ -167,7 +167,7 @@ def _plan(request: Request, cycle: Cycle, warehouse: Warehouse, failed: str = ""
     upkeep = Upkeep(request, analysis, verdict, distrusted, cycle, warehouse)
     invalid = None
     if not failed:
-        # Else all of it is computed anew in any case.
+        # After a fault the table is rebuilt in any case.
         invalid = why_invalid(request, stored, analysis, upkeep.is_cosmetic, cycle, warehouse)
     config_changes = config_changes_since(record, request)
     after = record.data_timestamp if record else None

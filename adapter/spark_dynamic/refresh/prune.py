@@ -46,7 +46,7 @@ def useless_generations(
     in_use: TableName,
     grace: timedelta | None = None,
 ) -> Iterator[Left]:
-    """Yield the generations that nobody can need: without a record, or beyond the retention.
+    """Yield the generations that are of no use: without a record, or beyond the retention.
 
     The newest commit of the one `in_use` shows how far the storage's clock has come. Those without
     a record may have a time of `grace`, in which a build could still go on.

@@ -2,7 +2,7 @@
 
 That is later than the moment of its cycle, and a pre-hook or another writer may have committed in
 between. So its sources are looked at right before the statement: these versions are what its
-record says, and where whoever reads the table in this cycle reads them, too. A second look comes
+record says, and where readers of the table in this cycle read them, too. A second look comes
 after the statement. If a source has changed in between, it is not known which version was read.
 """
 
